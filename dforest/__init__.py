@@ -1,0 +1,1 @@
+"""Learn distances with decision forests, out of core, on Dask."""

@@ -1,0 +1,1 @@
+"""scikit-learn shells over `dforest.methods`: thin, no mathematics."""

@@ -1,0 +1,35 @@
+"""The one door to numba: every compiled routine in dforest wears ``@jit``."""
+
+import functools
+import hashlib
+import os
+import pathlib
+import tempfile
+
+import numba
+from numba.extending import overload  # noqa: F401
+
+COMPILED = ("jit.py", "seeds.py", "tree", "distances")  # the rooms whose code numba compiles
+
+
+def _source_stamp() -> str:
+    """Digest of the compiled rooms: numba's own cache watches only a routine's own file."""
+    here = pathlib.Path(__file__).parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for room in COMPILED:
+        for path in sorted((here / room).rglob("*.py")) or [here / room]:
+            if path.exists():
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> str:
+    mine = os.path.join(tempfile.gettempdir(), f"dforest-jit-{os.getuid()}")  # never shared
+    return os.path.join(os.environ.get("DFOREST_JIT_CACHE", mine), _source_stamp())
+
+
+numba.config.CACHE_DIR = _cache_folder()
+
+# Serial and GIL-free: the runner owns the threads. No fastmath: it may drop NaN tests and reorder
+# sums, and a forest must come out the same on every machine.
+jit = functools.partial(numba.njit, cache=True, nogil=True, fastmath=False)

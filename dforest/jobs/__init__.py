@@ -1,0 +1,1 @@
+"""Job and cluster files, checked before anything runs; one function per step."""

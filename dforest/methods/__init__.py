@@ -1,0 +1,1 @@
+"""The methods of the papers, one module each, without scikit-learn or files."""

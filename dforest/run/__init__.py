@@ -1,0 +1,1 @@
+"""Where work runs: threads in this process, or a Dask cluster."""

@@ -1,0 +1,1 @@
+"""Trees of any kind, grown by one equation: layout, growing, routing, leaf tables."""
