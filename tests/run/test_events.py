@@ -1,0 +1,70 @@
+"""Silent unless somebody listens."""
+
+import functools
+import threading
+
+import pytest
+import run_steps
+from run_steps import Folder, job
+
+from dforest.run.events import Event, emit, listening, progress
+from dforest.run.here import Here
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_runner__counts_every_block_once(threads):
+    heard = []
+    with listening(heard.append):
+        parts = list(Here(threads).run(job()))
+    assert [event.kind for event in heard] == ["begin", *["step"] * 23, "end"]
+    assert [event.done for event in heard] == [0, *range(1, 24), 23]
+    assert {(event.name, event.total) for event in heard} == {("add-noise", 23)}
+    assert heard[-1].bytes == sum(part["x"].nbytes for part in parts)
+    assert sorted(heard, key=lambda event: event.seconds) == heard
+
+
+def test_runner__counts_what_was_kept(tmp_path):
+    heard, keep = [], Folder(str(tmp_path))
+    list(Here(1).run(job(keep=keep)))
+    with listening(heard.append):
+        list(Here(2).run(job(keep=keep)))
+    assert (heard[-1].kind, heard[-1].done) == ("end", 23)
+    assert len(heard) == 2 + len(run_steps.GRID)
+
+
+def test_progress__is_ended_by_an_error_too():
+    heard = []
+    step = functools.partial(run_steps.fail, kind="DataError", fatal=2)
+    with listening(heard.append), pytest.raises(ValueError, match="-1 rows"):
+        list(Here(1).run(job(step)))
+    assert (heard[-1].kind, heard[-1].done) == ("end", 2)
+
+
+def test_listening__ends_with_its_context_and_nests():
+    outer, inner = [], []
+    with listening(outer.append):
+        with listening(inner.append), progress("a", 1):
+            pass
+        with progress("b", 1):
+            pass
+    with progress("c", 1):
+        pass
+    assert [event.name for event in inner] == ["a", "a"]
+    assert [event.name for event in outer] == ["a", "a", "b", "b"]
+
+
+def test_emit__is_safe_from_many_threads():
+    heard, event = [], Event("x", "step", 1, 2, 0.0, 0)
+
+    def work():
+        for _ in range(200):
+            with listening(lambda event: None):
+                emit(event)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    with listening(heard.append):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert heard == [event] * 800
