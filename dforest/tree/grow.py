@@ -1,0 +1,379 @@
+"""The engine: grow one tree by equation (1) of SMERF, whatever the notion of distance.
+
+A node's rows are searched for the cut that gains most, then parted. Nodes with at most
+``block_rows`` rows are copied, features and distances, into a small block, and the whole subtree
+grows inside it, in cache. Larger nodes read the whole table; with ``search_rows`` they are searched
+on that many of their rows, drawn by the node's own stream, and then all rows are parted, so that
+a tree on distances costs O(n * search_rows) and not O(n^2).
+
+Draws are keyed by the path from the root, never by order or place in memory.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dforest.jit import jit
+from dforest.seeds import child_key, draw_below
+from dforest.tree.binning import Table, between
+from dforest.tree.candidates import (
+    MAX_TERMS,
+    add_axis_column,
+    add_oblique_column,
+    draw_terms,
+    make_columns,
+    project,
+)
+from dforest.tree.criteria import Node, pair_sums, part, settled, start, take
+from dforest.tree.criteria.verbs import part_rows
+from dforest.tree.layout import Tree
+
+TIE = 1e-12  # gains closer than this, relative to what they are the difference of, are equal
+ROOM = 1 << 20  # numbers that the columns of one search may take, where more than one would fit
+
+
+class Limits(NamedTuple):
+    """When to stop, and how hard to look."""
+
+    min_leaf: float  # fewest drawn rows in a leaf
+    min_split: float  # fewest drawn rows in a node that is split
+    max_depth: int
+    min_gain: float  # least equation (1)
+    max_features: int  # candidates that are not constant in the node
+    search_rows: int  # rows looked at in a larger node; 0 for all
+    block_rows: int  # nodes up to this size are copied into a block
+    oblique: bool
+
+
+class Cut(NamedTuple):
+    """What `search` found: go left when the column's value (or code) is at most ``mark``."""
+
+    gain: float
+    mark: float
+    missing_left: bool
+
+
+class Frame(NamedTuple):
+    """A node waiting to be grown."""
+
+    lo: int
+    hi: int
+    a: int
+    b: int
+    depth: int
+    key: int
+    parent: int  # whose right child it is, or -1
+
+
+class Growing(NamedTuple):
+    """Arrays of the tree so far, with room for more; ``size`` holds (nodes, terms, projections)."""
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    right: np.ndarray
+    missing_left: np.ndarray
+    gain: np.ndarray
+    weight: np.ndarray
+    starts: np.ndarray
+    columns: np.ndarray
+    signs: np.ndarray
+    size: np.ndarray
+
+
+@jit
+def _room_for(n_rows, oblique):
+    m = 2 * n_rows - 1
+    k = n_rows if oblique else 1
+    return Growing(
+        np.full(m, -1, np.int32),
+        np.full(m, np.nan),
+        np.full(m, -1, np.int32),
+        np.zeros(m, np.bool_),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(k + 1, np.int64),
+        np.empty(k * MAX_TERMS, np.int32),
+        np.empty(k * MAX_TERMS),
+        np.zeros(3, np.int64),
+    )
+
+
+@jit
+def best_cut(columns, c, min_leaf, best):
+    """The best cut of column ``c`` by equation (1), if it beats the cut ``best``.
+
+    Gains within `TIE` are equal, and the earlier cut wins: the earlier column, then the lowest cut.
+    """
+    last = columns.n_ranks[c] - 1
+    left, right, count = columns.left[c], columns.right[c], columns.count[c]
+    n, whole = count[last], left[last]
+    for r in range(1 if columns.missing_left[c] else 0, last):
+        n_left, n_right = count[r], n - count[r]
+        if n_left < min_leaf or (r > 0 and n_left == count[r - 1]):
+            continue
+        if n_right < min_leaf:
+            break
+        parts = (whole / n, left[r] / n_left, right[r] / n_right)
+        gain = parts[0] - parts[1] - parts[2]
+        if gain > best.gain + TIE * (abs(parts[0]) + abs(parts[1]) + abs(parts[2])):
+            best = Cut(gain, columns.marks[c, r], columns.missing_left[c])
+    return best
+
+
+@jit
+def search(table, member, crit, weights, node, key, limits, min_leaf, order, columns, terms, signs):
+    """Look for a node's best cut among ``max_features`` drawn columns that are not constant.
+
+    ``order`` (p,) is any permutation and is left as it came; ``terms`` and ``signs``
+    (MAX_TERMS,) are written for the winner. Returns a `Cut` of gain 0 if nothing gains.
+    """
+    p, width = len(order), len(columns.n_ranks)
+    tries = 4 * limits.max_features if limits.oblique else p
+    swaps = np.empty(p, np.int64)
+    best = Cut(0.0, np.nan, False)
+    turn, found = 0, 0
+    while turn < tries and found < limits.max_features:
+        held = 0
+        while turn < tries and found < limits.max_features and held + 2 <= width:
+            if limits.oblique:
+                draw_terms(key, turn, p, columns.terms[held], columns.signs[held])
+                added = add_oblique_column(table, member, columns, held)
+            else:
+                swaps[turn] = turn + draw_below(key, turn, p - turn)
+                order[turn], order[swaps[turn]] = order[swaps[turn]], order[turn]
+                added = add_axis_column(table, member, order[turn], columns, held)
+            turn += 1
+            held += added
+            found += added > 0
+        pair_sums(
+            crit,
+            weights,
+            node,
+            columns.ranks[:held, : len(member)],
+            columns.n_ranks[:held],
+            columns.left,
+            columns.right,
+            columns.count,
+        )
+        for c in range(held):
+            better = best_cut(columns, c, min_leaf, best)
+            if better.gain > best.gain:
+                best = better
+                terms[:] = columns.terms[c]
+                signs[:] = columns.signs[c]
+    if not limits.oblique:
+        for back in range(turn - 1, -1, -1):
+            order[back], order[swaps[back]] = order[swaps[back]], order[back]
+    return best
+
+
+@jit
+def _sides(table, member, weights, cut, terms, signs, oblique, goes_left):
+    """Write which rows go left; the threshold and the side of rows whose value is unknown."""
+    most, least = -np.inf, np.inf  # greatest code or value left, least one right
+    n_left, n_unknown = 0.0, 0
+    for i in range(len(member)):
+        if oblique:
+            value = project(table.values[member[i]], terms, signs)
+            unknown = np.isnan(value)
+        else:
+            code = table.codes[terms[0], member[i]]
+            value, unknown = np.float64(code), code == table.n_codes[terms[0]]
+        goes_left[i] = cut.missing_left if unknown else value <= cut.mark
+        n_unknown += unknown
+        n_left += weights[i] if goes_left[i] else 0.0
+        if not unknown:
+            if goes_left[i]:
+                most = max(most, value)
+            else:
+                least = min(least, value)
+    if not oblique:
+        begin = table.offsets[terms[0]]
+        most = table.high[begin + np.int64(most)]
+        least = table.low[begin + np.int64(least)] if least < np.inf else np.inf
+    threshold = between(most, least) if least < np.inf else np.inf
+    larger_left = 2.0 * n_left >= weights.sum()
+    return threshold, (cut.missing_left if n_unknown else larger_left), n_left
+
+
+@jit
+def _open(out, weight, parent):
+    """Number the next node in preorder."""
+    node = out.size[0]
+    out.weight[node] = weight
+    if parent >= 0:
+        out.right[parent] = node
+    out.size[0] += 1
+    return node
+
+
+@jit
+def _write_split(out, node, gain, threshold, missing_left, terms, signs, oblique):
+    out.gain[node], out.threshold[node], out.missing_left[node] = gain, threshold, missing_left
+    if not oblique:
+        out.feature[node] = terms[0]
+        return
+    out.feature[node] = -2 - out.size[2]
+    for v in range(MAX_TERMS):
+        if terms[v] >= 0:
+            out.columns[out.size[1]], out.signs[out.size[1]] = terms[v], signs[v]
+            out.size[1] += 1
+    out.size[2] += 1
+    out.starts[out.size[2]] = out.size[1]
+
+
+@jit
+def _columns_for(table, n_rows, limits):
+    width = max(2, min(2 * limits.max_features, 2 * (ROOM // (2 * n_rows))))
+    most = n_rows + 2 if limits.oblique else min(table.n_codes.max() + 2, max(2 * n_rows, 256) + 2)
+    return make_columns(width, n_rows, most)
+
+
+@jit
+def _stays_leaf(weights, depth, limits):
+    n = weights.sum()
+    return depth >= limits.max_depth or n < limits.min_split or n < 2.0 * limits.min_leaf
+
+
+@jit
+def _grow_block(out, table, crit, weights, frame, limits):
+    """Grow the subtree of ``frame`` inside a block: ``crit`` and ``weights`` hold its rows only."""
+    n = len(weights)
+    member, order = np.arange(n), np.arange(len(table.n_codes))
+    columns, goes_left = _columns_for(table, n, limits), np.empty(n, np.bool_)
+    terms, signs = np.empty(MAX_TERMS, np.int32), np.empty(MAX_TERMS)
+    a, b = start(crit)
+    stack = [Frame(0, n, a, b, frame.depth, frame.key, frame.parent)]
+    while stack:
+        lo, hi, a, b, depth, key, parent = stack.pop()
+        node, w = _open(out, weights[lo:hi].sum(), parent), weights[lo:hi]
+        here = Node(lo, hi, a, b)
+        if _stays_leaf(w, depth, limits) or settled(crit, here):
+            continue
+        cut = search(
+            table, member[lo:hi], crit, weights, here, key, limits, limits.min_leaf, order, columns,
+            terms, signs,
+        )  # fmt: skip
+        if cut.gain <= 0.0 or cut.gain < limits.min_gain:
+            continue
+        goes = goes_left[: hi - lo]
+        threshold, missing_left, _ = _sides(
+            table, member[lo:hi], w, cut, terms, signs, limits.oblique, goes
+        )
+        _write_split(
+            out, node, cut.gain, threshold, missing_left, terms, signs, limits.oblique
+        )
+        left, right = part(crit, weights, here, goes)
+        part_rows(member, lo, hi, goes)
+        part_rows(weights, lo, hi, goes)
+        middle = lo + goes.sum()
+        stack.append(
+            Frame(middle, hi, right[0], right[1], depth + 1, child_key(key, 1), node)
+        )
+        stack.append(Frame(lo, middle, left[0], left[1], depth + 1, child_key(key, 0), -1))
+
+
+@jit
+def _block_of(table, rows):
+    """The table of a few rows, in a block of its own."""
+    p = len(table.n_codes)
+    codes = np.empty((p, len(rows)), table.codes.dtype)
+    if len(table.by_row):
+        for i in range(len(rows)):
+            for j in range(p):
+                codes[j, i] = table.by_row[rows[i], j]
+    else:
+        for j in range(p):
+            for i in range(len(rows)):
+                codes[j, i] = table.codes[j, rows[i]]
+    values = table.values[rows] if len(table.values) else table.values
+    return Table(
+        codes, table.n_codes, table.low, table.high, table.offsets, table.by_row[:0], values
+    )
+
+
+@jit
+def _draw_rows(key, lo, hi, wanted):
+    """Draw ``wanted`` different places of ``lo:hi``, ascending, by the node's own stream."""
+    places = np.arange(lo, hi)
+    stream = child_key(key, 2)
+    for turn in range(wanted):
+        other = turn + draw_below(stream, turn, len(places) - turn)
+        places[turn], places[other] = places[other], places[turn]
+    return np.sort(places[:wanted])
+
+
+@jit
+def _grow(table, crit, rows, weights, key, limits):
+    """Grow from the root: large nodes here, small ones in blocks. ``rows`` and ``weights`` part."""
+    out = _room_for(len(rows), limits.oblique)
+    order = np.arange(len(table.n_codes))
+    goes_left = np.empty(len(rows), np.bool_)
+    terms, signs = np.empty(MAX_TERMS, np.int32), np.empty(MAX_TERMS)
+    stack = [Frame(0, len(rows), 0, 0, 0, key, -1)]
+    while stack:
+        frame = stack.pop()
+        lo, hi, _, _, depth, key, parent = frame
+        w = weights[lo:hi]
+        if hi - lo <= limits.block_rows:
+            block = _block_of(table, rows[lo:hi])
+            _grow_block(out, block, take(crit, rows[lo:hi]), w.copy(), frame, limits)
+            continue
+        node, n = _open(out, w.sum(), parent), w.sum()
+        if _stays_leaf(w, depth, limits):
+            continue
+        picked, min_leaf = np.arange(lo, hi), limits.min_leaf
+        if 0 < limits.search_rows < hi - lo:
+            picked = _draw_rows(key, lo, hi, limits.search_rows)
+            # rows searched are rows parted, so an unscaled limit holds for the whole node, too
+            seen = weights[picked].sum()
+            min_leaf = min_leaf if 4.0 * min_leaf <= seen else np.ceil(min_leaf * seen / n)
+        sub = take(crit, rows[picked])
+        a, b = start(sub)
+        here = Node(0, len(picked), a, b)
+        if settled(sub, here):
+            continue
+        cut = search(
+            table, rows[picked], sub, weights[picked], here, key, limits, min_leaf, order,
+            _columns_for(table, len(picked), limits), terms, signs,
+        )  # fmt: skip
+        gain = cut.gain * (n / weights[picked].sum())  # equation (1) grows with the rows
+        if gain <= 0.0 or gain < limits.min_gain:
+            continue
+        goes = goes_left[: hi - lo]
+        threshold, missing_left, n_left = _sides(
+            table, rows[lo:hi], w, cut, terms, signs, limits.oblique, goes
+        )
+        if n_left < limits.min_leaf or n - n_left < limits.min_leaf:
+            continue
+        _write_split(out, node, gain, threshold, missing_left, terms, signs, limits.oblique)
+        part_rows(rows, lo, hi, goes)
+        part_rows(weights, lo, hi, goes)
+        middle = lo + goes.sum()
+        stack.append(Frame(middle, hi, 0, 0, depth + 1, child_key(key, 1), node))
+        stack.append(Frame(lo, middle, 0, 0, depth + 1, child_key(key, 0), -1))
+    return out
+
+
+def grow(table: Table, crit, rows, weights, key: int, limits: Limits) -> Tree:
+    """Grow one tree.
+
+    Parameters
+    ----------
+    table : Table
+        Features of all n rows.
+    crit : criterion of all n rows
+        One of `dforest.tree.criteria`.
+    rows, weights : (k,) int64, (k,) float64
+        The tree's own rows, ascending, and how often each was drawn.
+    key : int
+        Of the tree's stream, below 2**64.
+    """
+    out = _grow(table, crit, rows.copy(), weights.astype(np.float64), np.uint64(key), limits)
+    m, n_terms, k = out.size
+    return Tree(
+        *(array[:m].copy() for array in out[:6]),
+        out.starts[: k + 1].copy(),
+        out.columns[:n_terms].copy(),
+        out.signs[:n_terms].copy(),
+    )
