@@ -1,0 +1,61 @@
+"""Scratch arrays are maps of finished files."""
+
+import numpy as np
+import pytest
+
+from dforest.errors import SpecError, StoreError
+from dforest.store.scratch import Scratch
+
+ARRAYS = {
+    "z": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "none": np.empty((0, 3)),
+    "one": np.array(2),
+}
+
+
+def test_open__maps_what_was_saved_read_only(tmp_path):
+    Scratch.save(tmp_path / "pool", ARRAYS)
+    maps = Scratch.open(tmp_path / "pool")
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(maps[name], array)
+        assert maps[name].dtype == array.dtype
+        assert not maps[name].flags.writeable
+    assert isinstance(maps["z"], np.memmap)
+
+
+def test_save__replaces_and_create_fills_in_place(tmp_path):
+    Scratch.save(tmp_path / "pool", ARRAYS)
+    with Scratch.create(tmp_path / "pool", {"z": ((2, 2), np.float32)}) as maps:
+        maps["z"][0] = 1
+        maps["z"][1] = 2
+    assert Scratch.open(tmp_path / "pool")["z"].tolist() == [[1, 1], [2, 2]]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pool"]
+
+
+def test_create__that_fails_leaves_the_old_scratch(tmp_path):
+    Scratch.save(tmp_path / "pool", ARRAYS)
+    with pytest.raises(KeyError), Scratch.create(tmp_path / "pool", {"z": ((2,), int)}) as maps:
+        maps["y"][0] = 1
+    assert Scratch.open(tmp_path / "pool")["z"].shape == (3, 4)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pool"]
+
+
+def test_open__refuses_what_is_unfinished_or_cut_short(tmp_path):
+    with pytest.raises(StoreError, match="no finished scratch folder"):
+        Scratch.open(tmp_path / "pool")
+    Scratch.save(tmp_path / "pool", ARRAYS)
+    file = tmp_path / "pool" / "z.npy"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(StoreError, match="175 bytes instead of 176"):
+        Scratch.open(tmp_path / "pool")
+    file.unlink()
+    with pytest.raises(StoreError, match="z.npy"):
+        Scratch.open(tmp_path / "pool")
+
+
+def test_save__leaves_other_folders_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("dear")
+    with pytest.raises(StoreError, match="holds something else"):
+        Scratch.save(tmp_path, ARRAYS)
+    with pytest.raises(SpecError, match="'a/b'"):
+        Scratch.save(tmp_path / "pool", {"a/b": np.zeros(1)})
