@@ -154,7 +154,8 @@ def create_array(group: zarr.Group, name: str, shape, dtype, chunks, shards=None
 
 def open_array(folder, name: str) -> zarr.Array:
     """Open one array of a generation for writing."""
-    return zarr.open_array(str(pathlib.Path(folder) / name), mode="r+", config=CONFIG)
+    group = zarr.open_group(str(folder), mode="r+")
+    return member(group, name).with_config(CONFIG)  # zarr forgets it between openings
 
 
 def member(group: zarr.Group, name: str) -> zarr.Array:
