@@ -1,7 +1,8 @@
 """Benchmarks: ratios measured in one process on one machine, and how good the answers are.
 
 Each module in `BENCHMARKS` has ``run(scale) -> list of rows`` with scale "toy" or "full".
-From the folder ``tests``: ``python -m benchmarks [names] --scale full`` prints their tables.
+With dforest installed, in the folder ``tests``, ``python -m benchmarks [names] --scale full``
+prints their tables. Real data is looked for in ``$DFOREST_DATA``.
 """
 
-BENCHMARKS = ("perception", "connectome", "synthetic", "growth")
+BENCHMARKS = ("perception", "connectome", "synthetic", "growth", "capped", "network")

@@ -77,4 +77,6 @@ def _show(value) -> str:
         return value
     if isinstance(value, int | np.integer):
         return f"{value:,}"
+    if np.isnan(value):
+        return ""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from benchmarks import connectome, gathered, growth, perception, synthetic
+from benchmarks import capped, connectome, gathered, growth, network, perception, synthetic
 from benchmarks.data import made_up_ratings
 from benchmarks.harness import in_fresh_process, paired, table
 
@@ -98,3 +98,19 @@ def test_synthetic__compares_with_the_authors_code():
 def test_growth__gathering_is_dearer_than_reading():
     rows = growth.root_against_reading("toy")
     assert [row["what"] for row in rows] == ["reading z", "root, gathering"]
+
+
+def test_capped__tells_linear_from_quadratic():
+    sizes = [100, 1000]
+    rows = [{"n": n, "s a tree, capped": n, "s a tree, exhaustive": n**2 / 7} for n in sizes]
+    last = capped.with_powers(rows)[1]
+    assert (last["power, capped"], last["power, exhaustive"]) == pytest.approx((1.0, 2.0))
+
+
+def test_network__is_a_symmetric_graph_without_self_links():
+    X, weights = network.made_up(300, 1500)
+    assert (X.shape, weights.shape, weights.nnz) == ((300, 16), (300, 300), 3000)
+    assert abs(weights - weights.T).sum() == 0
+    assert weights.diagonal().sum() == 0
+    i, j = weights.nonzero()
+    assert abs(X[i, 0] - X[j, 0]).mean() < 0.2 < abs(X[i, 1] - X[j, 1]).mean()
