@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from distributed import get_worker
 
 from dforest import errors
 from dforest.run.passes import Pass
@@ -54,6 +55,11 @@ def log_call(block, folder):
     return noise(block)
 
 
+def name_task(block):
+    """Return the key of the Dask task that this is, as code points."""
+    return {"key": np.array([ord(letter) for letter in get_worker().get_current_task()])}
+
+
 def calls(folder):
     """Return the blocks that `log_call` was called with."""
     return sorted(int(path.name.split("-")[0]) for path in pathlib.Path(folder).iterdir())
@@ -76,6 +82,7 @@ class Folder:
         wip = file.with_suffix(f".{os.getpid()}")
         wip.write_text(json.dumps({k: v.tolist() for k, v in part.items()}))
         os.replace(wip, file)
+        file.with_suffix(".writer").write_text(str(os.getpid()))
 
 
 GRID = [[0, 1, 2, 3, 4], [5], [6, 7, 8], [9, 10], *([i] for i in range(11, 23))]
