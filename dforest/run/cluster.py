@@ -218,8 +218,7 @@ class _Tasks:
             task = self.out.pop(self.news.get(timeout=TICK))
         except queue.Empty:
             return self.look()
-        self.last_news = time.monotonic()
-        if self.last_news - self.last_worker > 10 * TICK:  # busy, yet workers come and go
+        if time.monotonic() - self.last_worker > 10 * TICK:  # busy, yet workers come and go
             self.look()
         part = None
         if task.is_last or task.future.status in ("error", "cancelled"):
@@ -227,6 +226,7 @@ class _Tasks:
             if part is None:  # lost with its worker, and being made again
                 return self.watch(task)
             self.answers[task.group] = part
+        self.last_news = time.monotonic()
         self.n_blocks_out -= task.is_block
         count(int(task.is_block), part_bytes(part) if part is not None else 0)
         return None

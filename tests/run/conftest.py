@@ -1,14 +1,16 @@
 """Clusters on this machine, started once."""
 
 import pytest
+import run_steps
 from distributed import Client, LocalCluster
 
 
 @pytest.fixture(scope="package")
 def two_workers():
-    """Client of two worker processes with one thread each."""
-    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+    """Client of the two worker processes that `cluster_configs/local.yaml` asks for."""
+    spec = run_steps.read_spec("local")
+    options = {**spec.kwargs, "silence_logs": 50}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 

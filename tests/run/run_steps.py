@@ -8,9 +8,11 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import yaml
 from distributed import get_worker
 
 from dforest import errors
+from dforest.run.client import ClusterSpec
 from dforest.run.passes import Pass
 
 
@@ -58,6 +60,15 @@ def log_call(block, folder):
 def name_task(block):
     """Return the key of the Dask task that this is, as code points."""
     return {"key": np.array([ord(letter) for letter in get_worker().get_current_task()])}
+
+
+def read_spec(name, **changes):
+    """Read one of the cluster files that are shipped."""
+    folder = pathlib.Path(__file__).parents[2] / "cluster_configs"
+    file = yaml.safe_load((folder / f"{name}.yaml").read_text())
+    assert file.pop("version") == 1
+    values = {"class_name": file.pop("class"), **file.pop("dforest"), **file}
+    return ClusterSpec(**{**values, **changes})
 
 
 def calls(folder):

@@ -1,7 +1,6 @@
 """Where a pass runs: here, on the active client, on a cluster of a file, on a scheduler."""
 
 import contextlib
-import functools
 import gc
 import json
 import os
@@ -15,7 +14,7 @@ import psutil
 import pytest
 import run_steps
 from distributed import Client, LocalCluster
-from run_steps import bits, job
+from run_steps import bits, job, read_spec
 
 import dforest.run.client
 from dforest.errors import RunError, SpecError
@@ -203,10 +202,11 @@ def test_connect__a_running_scheduler_whose_worker_and_scheduler_die(tmp_path):
         address = read_address(file)
         worker = ("worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny")
         worker += (*quiet, "--death-timeout", "30")
-        with process(*worker) as only, connect(address, timeout=30) as client:
+        spec = read_spec("address", args=[address])
+        with process(*worker) as only, connect(spec) as client:
             preflight(client, tmp_path)
             runner = Cluster(client, wait=1)
-            step = functools.partial(run_steps.slow_noise, seconds=0.1)
+            step = run_steps.slow_noise
             assert bits(runner.run(job(step))) == EXPECTED
             assert open_ports(scheduler.pid) == open_ports(only.pid) == {"127.0.0.1"}
             parts = runner.run(job(step))
