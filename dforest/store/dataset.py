@@ -76,10 +76,22 @@ class Dataset:
         """Class of each row, (n_rows,) strings or integers, or None."""
         if not self.facts["has_labels"]:
             return None
-        classes = schema.as_text(schema.read(schema.member(self._group, "classes")))
+        classes = self._classes()
         if self.facts["labels_are_numbers"]:
             classes = classes.astype(np.int64)
         return classes[schema.read(schema.member(self._group, "codes"))]
+
+    def class_counts(self) -> dict[str, int]:
+        """Rows of each class, by its label, in sorted order; {} without labels."""
+        if not self.facts["has_labels"]:
+            return {}
+        classes = self._classes().tolist()
+        codes = schema.read(schema.member(self._group, "codes"))
+        counts = np.bincount(codes, minlength=len(classes)).tolist()
+        return dict(sorted(zip(classes, counts)))
+
+    def _classes(self) -> np.ndarray:
+        return schema.as_text(schema.read(schema.member(self._group, "classes")))
 
     @property
     def response(self) -> np.ndarray | None:

@@ -11,6 +11,7 @@ import itertools
 import json
 import pathlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,17 @@ def block_file(array: zarr.Array, block) -> pathlib.Path:
 def folder_of(node: zarr.Group | zarr.Array) -> pathlib.Path:
     """Folder of the generation that a group or an array belongs to."""
     return pathlib.Path(node.store.root)  # type: ignore[attr-defined]
+
+
+def blocks(array: zarr.Array) -> Iterator[tuple[int, ...]]:
+    """Yield the numbers of all stored blocks, in order."""
+    sides = zip(array.shape, block_shape(array), strict=True)
+    return itertools.product(*(range(-(-whole // side)) for whole, side in sides))
+
+
+def read_block(array: zarr.Array, block) -> np.ndarray:
+    """Read one stored block, strictly."""
+    return read(array, _region(array, block))
 
 
 def as_text(array: np.ndarray) -> np.ndarray:
