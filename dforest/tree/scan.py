@@ -2,7 +2,7 @@
 
 A row of z is snapped to a grid of the node (`snap`), then summed where the other row comes
 earlier in a feature's order (`sum_earlier`), once per candidate feature. Whole numbers buy two
-things: compilers may add them in any order, so the loop is SIMD without giving up equal bits on
+things: they may be added in any order, so the loop is SIMD without giving up equal bits on
 every CPU; and equal parts of a node have *equal* sums, so that ties are ties.
 """
 
@@ -10,15 +10,14 @@ import numpy as np
 
 from dforest.jit import jit
 
-SEGMENT = 256  # so many numbers below 2**23 add up within int32
-GRID_BITS = 23
+GRID_BITS = 30  # the largest weighted |z| of a node becomes a number below 2**30
 FINITE = np.int32(0x7F7FFFFF)  # bits of the largest float32; anything above is NaN or infinite
 
 
 @jit
 def largest_bits(bits):
     """Bits of the largest known |z| in a row given as int32 bits: of floats, order is bit order."""
-    top = np.int32(0)
+    top = np.int64(0)
     for j in range(len(bits)):
         size = bits[j] & np.int32(0x7FFFFFFF)
         size = size if size <= FINITE else np.int32(0)
@@ -42,12 +41,8 @@ def snap(row, scale, fill, weights, out):
 def sum_row(row):
     """Sum of a snapped row, int64."""
     total = np.int64(0)
-    for start in range(0, len(row), SEGMENT):
-        part = row[start : start + SEGMENT]
-        run = np.int32(0)
-        for v in range(len(part)):
-            run += part[v]
-        total += run
+    for j in range(len(row)):
+        total += row[j]
     return total
 
 
@@ -60,10 +55,6 @@ def sum_earlier(row, place, here):
     in sorted order, which does half the additions.
     """
     total = np.int64(0)
-    for start in range(0, len(row), SEGMENT):
-        part, places = row[start : start + SEGMENT], place[start : start + SEGMENT]
-        run = np.int32(0)
-        for v in range(len(part)):
-            run += part[v] if places[v] < here else np.int32(0)
-        total += run
+    for j in range(len(row)):
+        total += row[j] if place[j] < here else np.int32(0)
     return total

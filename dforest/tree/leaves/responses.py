@@ -1,0 +1,165 @@
+"""Factored tables: what two leaves hold tells their distance, and no L x L table is made.
+
+Each keeps the sums of every node, not only of leaves, so that a pair of leaves of which one is
+empty falls back to its parents' pair.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dforest.jit import jit
+from dforest.tree.leaves.verbs import Shape, body, leaf_sums, node_sums
+
+
+class ClassTable(NamedTuple):
+    """z = 1 if the classes differ: h = 1 - sum_k p_k p'_k, from class counts."""
+
+    counts: np.ndarray  # (m, K) float64: drawn rows of each class
+    weight: np.ndarray  # (m,) float64: drawn rows
+    selves: np.ndarray  # (m,) float64: ordered pairs of a row with its own copies
+    node: np.ndarray  # (L,) int64
+    parent: np.ndarray  # (m,) int32
+    self_pairs: bool
+
+
+class MomentTable(NamedTuple):
+    """z = |y - y'|^2 / 2: h = |mu - mu'|^2 / 2 + (v + v') / 2, from means and variances."""
+
+    mean: np.ndarray  # (m, q) float64
+    variance: np.ndarray  # (m,) float64, summed over columns
+    weight: np.ndarray
+    selves: np.ndarray
+    node: np.ndarray
+    parent: np.ndarray
+    self_pairs: bool
+
+
+class ValueTable(NamedTuple):
+    """z = |y - y'|: the sorted responses of each leaf, O(n) memory; merging two gives h."""
+
+    values: np.ndarray  # (k,) float64, ascending within a leaf
+    drawn: np.ndarray  # (k,) float64, how often
+    offsets: np.ndarray  # (L + 1,) int64
+    weight: np.ndarray
+    selves: np.ndarray
+    node: np.ndarray
+    parent: np.ndarray
+    first: np.ndarray  # (m,) int64
+    stop: np.ndarray  # (m,) int64
+    self_pairs: bool
+
+
+def _weights(shape: Shape, leaf, weights):
+    n = len(shape.node)
+    sums = np.stack([leaf_sums(leaf, weights, n), leaf_sums(leaf, weights * weights, n)], axis=1)
+    return node_sums(sums, shape.first, shape.stop).T.copy()
+
+
+def class_table(shape: Shape, leaf, weights, y, n_classes, self_pairs) -> ClassTable:
+    """Tabulate classes: leaf (k,) int32, weights (k,) float64, y (k,) class codes."""
+    counts = np.zeros((len(shape.node), n_classes))
+    np.add.at(counts, (leaf, y), weights)
+    weight, selves = _weights(shape, leaf, weights)
+    counts = node_sums(counts, shape.first, shape.stop)
+    return ClassTable(counts, weight, selves, shape.node, shape.parent, self_pairs)
+
+
+def moment_table(shape: Shape, leaf, weights, y, centre, scales, self_pairs) -> MomentTable:
+    """Tabulate responses y (k, q) about ``centre`` (q,), on the grids ``scales`` of y and y^2."""
+    n, apart = len(shape.node), y - centre
+    square = np.rint((apart * apart).sum(axis=1) * scales[1]).astype(np.int64)
+    whole = np.rint(apart * scales[0]).astype(np.int64)
+    drawn = weights.astype(np.int64)
+    columns = [*whole.T, square]
+    sums = np.stack([leaf_sums(leaf, column * drawn, n) for column in columns], axis=1)
+    sums = node_sums(sums, shape.first, shape.stop)
+    weight, selves = _weights(shape, leaf, weights)
+    filled = np.maximum(weight, 1.0)
+    mean = sums[:, :-1] / scales[0] / filled[:, None]
+    variance = np.maximum(sums[:, -1] / scales[1] / filled - (mean * mean).sum(axis=1), 0.0)
+    shared = (weight, selves, shape.node, shape.parent, self_pairs)
+    return MomentTable(mean + centre, variance, *shared)
+
+
+def value_table(shape: Shape, leaf, weights, y, self_pairs) -> ValueTable:
+    """Tabulate responses y (k,) as sorted values."""
+    order = np.lexsort((weights, y, leaf))
+    offsets = np.searchsorted(leaf[order], np.arange(len(shape.node) + 1)).astype(np.int64)
+    weight, selves = _weights(shape, leaf, weights)
+    rows = y[order].astype(np.float64), weights[order], offsets
+    nodes = weight, selves, shape.node, shape.parent, shape.first, shape.stop
+    return ValueTable(*rows, *nodes, self_pairs)
+
+
+@jit
+def _occupied(table, one, other):
+    """The leaves' nodes, both lifted until there is a pair between them, and its number of pairs.
+
+    Returns (node, node, pairs, whether lifted); pairs is 0 only if the whole tree has none.
+    """
+    a, b, lifted = table.node[one], table.node[other], False
+    while True:
+        pairs = table.weight[a] * table.weight[b]
+        if a == b and not table.self_pairs:
+            pairs -= table.selves[a]
+        if pairs > 0.0 or (a == 0 and b == 0):
+            return a, b, pairs, lifted
+        a, b, lifted = np.int64(table.parent[a]), np.int64(table.parent[b]), True
+
+
+@jit
+def _mean(table, a, b, pairs, total):
+    """Mean of z given its sum ``total`` over all pairs of two nodes, self pairs (0) included."""
+    return total / pairs if pairs > 0.0 else np.nan
+
+
+@body(ClassTable)
+def _(table, one, other):
+    a, b, pairs, lifted = _occupied(table, one, other)
+    same = 0.0
+    for label in range(table.counts.shape[1]):
+        same += table.counts[a, label] * table.counts[b, label]
+    total = table.weight[a] * table.weight[b] - same
+    return _mean(table, a, b, pairs, total), 0.0 if lifted else pairs
+
+
+@body(MomentTable)
+def _(table, one, other):
+    a, b, pairs, lifted = _occupied(table, one, other)
+    apart = 0.0
+    for q in range(table.mean.shape[1]):
+        step = table.mean[a, q] - table.mean[b, q]
+        apart += step * step
+    total = 0.5 * (apart + table.variance[a] + table.variance[b])
+    total *= table.weight[a] * table.weight[b]
+    return _mean(table, a, b, pairs, total), 0.0 if lifted else pairs
+
+
+@jit
+def _sum_apart(table, one, other):
+    """Sum of |y - y'| over the pairs of two leaves, by merging their sorted values."""
+    at, end = table.offsets[other], table.offsets[other + 1]
+    count_all, sum_all = 0.0, 0.0
+    for j in range(at, end):
+        count_all += table.drawn[j]
+        sum_all += table.drawn[j] * table.values[j]
+    count, run, total = 0.0, 0.0, 0.0
+    for i in range(table.offsets[one], table.offsets[one + 1]):
+        value = table.values[i]
+        while at < end and table.values[at] <= value:
+            count += table.drawn[at]
+            run += table.drawn[at] * table.values[at]
+            at += 1
+        total += table.drawn[i] * (value * (2.0 * count - count_all) + sum_all - 2.0 * run)
+    return total
+
+
+@body(ValueTable)
+def _(table, one, other):
+    a, b, pairs, lifted = _occupied(table, min(one, other), max(one, other))
+    total = 0.0
+    for i in range(table.first[a], table.stop[a]):
+        for j in range(table.first[b], table.stop[b]):
+            total += _sum_apart(table, i, j)
+    return _mean(table, a, b, pairs, total), 0.0 if lifted else pairs
