@@ -12,13 +12,15 @@ from dforest.errors import DataError, SpecError
 from dforest.seeds import stream
 
 
-def normalised(weights) -> sparse.csr_array:
+def normalised(weights, ballast: float = 0.0) -> sparse.csr_array:
     """Scale each link by the degrees of its two ends: D^-1/2 W D^-1/2.
 
     Parameters
     ----------
     weights : (n, n) symmetric scipy sparse
         Weights of at least 0. The row of an isolated node stays empty.
+    ballast : float
+        Added to every degree.
 
     Examples
     --------
@@ -31,7 +33,7 @@ def normalised(weights) -> sparse.csr_array:
         raise DataError(
             f"graph: a link weighs {weights.data.min():g}, but degrees need weights of at least 0"
         )
-    degree = weights.sum(axis=1)
+    degree = weights.sum(axis=1) + ballast
     scale = np.divide(1.0, np.sqrt(degree), out=np.zeros(len(degree)), where=degree > 0)
     return sparse.csr_array(sparse.diags_array(scale) @ weights @ sparse.diags_array(scale))
 
@@ -59,16 +61,24 @@ def graph_spectrum(weights, n_components: int, *, seed: int = 0) -> np.ndarray:
     ------
     SpecError
         ``n_components`` is not between 1 and n - 1.
+    DataError
+        A negative weight, or no link at all.
+
+    Notes
+    -----
+    The mean degree is added to each degree (Qin & Rohe 2013). Without it every small part that is
+    cut off from the rest has the singular value 1: such parts would fill the spectrum, in no
+    order, and the iteration would not end.
 
     Examples
     --------
-    Two triangles without a link between them: two equal rows of answers.
+    Two triangles without a link between them:
 
     >>> triangle = np.ones((3, 3)) - np.eye(3)
     >>> graph = sparse.block_diag([triangle, triangle])
     >>> u = graph_spectrum(graph, 2)
     >>> abs(u @ u.T).round(2)[0]
-    array([0.33, 0.33, 0.33, 0.  , 0.  , 0.  ])
+    array([0.08, 0.08, 0.08, 0.  , 0.  , 0.  ])
     """
     n = weights.shape[0]
     if not 1 <= n_components < n:
@@ -76,32 +86,49 @@ def graph_spectrum(weights, n_components: int, *, seed: int = 0) -> np.ndarray:
             f"graph_spectrum: {n_components} components of a graph of {n} nodes; "
             f"give between 1 and {n - 1}"
         )
+    if not weights.sum() > 0:
+        raise DataError(f"graph: its {n} nodes have no link; there is nothing to learn from")
     start = stream(seed, "spectrum").normal(size=n)
     # of a symmetric matrix, singular values are the absolute values of eigenvalues
-    values, vectors = eigsh(normalised(weights), k=n_components, which="LM", v0=start)
+    matrix = normalised(weights, ballast=weights.sum() / n)
+    values, vectors = eigsh(matrix, k=n_components, which="LM", v0=start)
     order = np.argsort(-abs(values), kind="stable")
     return vectors[:, order] * abs(values[order])
 
 
-def second_steps(weights) -> sparse.csr_array:
-    """Add to each pair what leads from one to the other in two steps: W + N^2, N normalised.
+def walks(weights, steps: int, share: float) -> sparse.csr_array:
+    """Add walks to links: W + share * (N^2 + ... + N^steps) off the diagonal, N normalised.
 
-    Links are few, and a leaf pair without any says little; two linked to the same third are
-    likely to be linked. N^2 gives such pairs a share of a link. The diagonal stays empty.
+    Links are few, and a pair of leaves without any says little; but two nodes linked to the same
+    third are likely to be linked. N^k holds the walks of k links between two nodes, each counted
+    for less the more links it passes by.
+
+    Parameters
+    ----------
+    weights : (n, n) symmetric scipy sparse
+    steps : int
+        Longest walk; 1 gives the links alone. Entries grow by about the mean degree a step.
+    share : float
+        Weight of a walk beside a link.
 
     Examples
     --------
     >>> path = sparse.csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    >>> second_steps(path).toarray()
-    array([[0. , 1. , 0.5],
-           [1. , 0. , 1. ],
-           [0.5, 1. , 0. ]])
+    >>> walks(path, steps=2, share=0.5).toarray()
+    array([[0.  , 1.  , 0.25],
+           [1.  , 0.  , 1.  ],
+           [0.25, 1.  , 0.  ]])
     """
-    once = normalised(weights)
-    twice = sparse.coo_array(once @ once)
-    off = twice.row != twice.col
-    twice = sparse.coo_array((twice.data[off], (twice.row[off], twice.col[off])), twice.shape)
-    return sparse.csr_array(weights + twice)
+    total = sparse.csr_array(weights, dtype=np.float64)
+    once = power = normalised(weights)
+    for _ in range(steps - 1):
+        power = sparse.csr_array(power @ once)
+        power = (power + power.T) / 2  # sums of products are symmetric but for the last bits
+        total = total + share * power
+    total = sparse.coo_array(total)
+    off = total.coords[0] != total.coords[1]
+    i, j = (axis[off] for axis in total.coords)
+    return sparse.csr_array(sparse.coo_array((total.data[off], (i, j)), shape=total.shape))
 
 
 def row_folds(n_rows: int, n_folds: int, *, seed: int = 0) -> list[np.ndarray]:

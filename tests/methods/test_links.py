@@ -13,7 +13,7 @@ from dforest.methods.links import (
     links_to_judge,
     normalised,
     row_folds,
-    second_steps,
+    walks,
 )
 
 
@@ -26,7 +26,8 @@ def random_graph(seed, n=30, share=0.15):
 @pytest.mark.parametrize("seed", range(5))
 def test_graph_spectrum__gives_the_singular_values_and_the_best_low_rank_square(seed):
     graph = random_graph(seed)
-    left, values, _ = np.linalg.svd(normalised(graph).toarray())
+    ballast = graph.sum() / graph.shape[0]
+    left, values, _ = np.linalg.svd(normalised(graph, ballast).toarray())
     u = graph_spectrum(graph, 7)
     np.testing.assert_allclose(np.linalg.norm(u, axis=0), values[:7], atol=1e-10)
     gap = values[6] - values[7]
@@ -46,17 +47,35 @@ def test_graph_spectrum__refuses_more_columns_than_there_are(n_components):
         graph_spectrum(random_graph(0), n_components)
 
 
+def test_graph_spectrum__of_many_separate_pairs_ends_and_shows_the_large_part():
+    ring = np.roll(np.eye(40), 1, axis=1)
+    pairs = [np.array([[0.0, 1.0], [1.0, 0.0]])] * 300
+    chords = random_graph(0, n=40).toarray() > 0
+    graph = sparse.block_diag([ring + ring.T + chords, *pairs]).tocsr()
+    u = graph_spectrum(graph, 5)
+    np.testing.assert_allclose(u[40:], 0, atol=1e-6)  # a pair's value is 1 / (1 + mean degree)
+
+
+def test_graph_spectrum__refuses_a_graph_without_links():
+    with pytest.raises(DataError, match="its 5 nodes have no link"):
+        graph_spectrum(sparse.csr_array((5, 5)), 2)
+
+
 def test_normalised__refuses_negative_weights():
     with pytest.raises(DataError, match="weighs -1"):
         normalised(sparse.csr_array([[0.0, -1.0], [-1.0, 0.0]]))
 
 
-def test_second_steps__adds_the_square_off_the_diagonal():
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_walks__are_powers_off_the_diagonal(steps):
     graph = random_graph(1).toarray()
     scale = 1 / np.sqrt(np.maximum(graph.sum(0), 1))
     once = graph * scale[:, None] * scale
-    expected = graph + once @ once * ~np.eye(len(graph), dtype=bool)
-    np.testing.assert_allclose(second_steps(sparse.csr_array(graph)).toarray(), expected)
+    powers = sum((np.linalg.matrix_power(once, k) for k in range(2, steps + 1)), 0 * once)
+    expected = graph + 3 * powers * ~np.eye(len(graph), dtype=bool)
+    found = walks(sparse.csr_array(graph), steps, 3)
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
+    assert abs(found - found.T).max() == 0
 
 
 @given(n=st.integers(2, 40), data=st.data())

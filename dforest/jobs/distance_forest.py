@@ -1,0 +1,106 @@
+"""Job: learn a distance between rows from a matrix, a graph, labels or responses."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from dforest.arrays import Graph
+from dforest.errors import DataError
+from dforest.estimators.forests import cross_validate
+from dforest.jobs import sources
+from dforest.jobs.learning import forest_of, learn
+from dforest.jobs.plan import Step, Work
+from dforest.jobs.spec import DistanceForestJob
+
+N_TELLING = 10  # features named in the results
+COLUMNS = {"indicator": "labels", "half_squared": "response", "absolute": "response"}
+
+
+def steps(job: DistanceForestJob) -> list[Step]:
+    """A step to judge the forest, if asked for, and one to learn and save it."""
+    points = sources.look_at(job.points, "points", "dataset")
+    learned_from = _look_at_target(job, points.n_rows)
+    pool = min(job.forest.pool_size or points.n_rows, points.n_rows)
+    square = 4 * pool**2 if job.distance == "precomputed" else 0
+    tables = 2 * (2 * pool // job.forest.min_samples_leaf) ** 2 * 4 if square else 0
+    cost = {
+        "reads": points.n_bytes + learned_from,
+        "memory": sources.dense_bytes(points) + square + tables,
+    }
+    n_trees = job.forest.n_estimators
+    size = n_trees * (tables // 2 + 80 * pool // job.forest.min_samples_leaf)
+    do = functools.partial(_learn, job)
+    learning = Step("learn", do, tasks=2 * n_trees, writes=size, **cost)
+    if job.evaluate is None:
+        return [learning]
+    do = functools.partial(_judge, job)
+    return [Step("judge", do, tasks=2 * n_trees * job.evaluate.folds, writes=0, **cost), learning]
+
+
+def _look_at_target(job: DistanceForestJob, n_rows: int) -> int:
+    """Bytes to read beside the points, after checking that the rows agree."""
+    key = {"precomputed": "matrix", "graph": "graph"}.get(job.distance)
+    if key is None:
+        return sources.column_of(job.points, COLUMNS[job.distance]).nbytes
+    path = getattr(job, key)
+    found = sources.look_at(path, key, key)
+    if (found.n_rows, found.n_columns) != (n_rows, n_rows):
+        raise DataError(
+            f"points: {job.points} has {n_rows} rows, but {key}: {path} is "
+            f"{found.n_rows} x {found.n_columns}; both sides must be the rows of points"
+        )
+    return found.n_bytes
+
+
+def _data(job: DistanceForestJob) -> tuple[Any, Any]:
+    """Stores go to the forest by path, so that workers read them; files go as arrays."""
+    points = job.points if job.points.is_dir() else sources.read_points(job.points)
+    if job.distance == "precomputed":
+        assert job.matrix is not None  # checked with the job file
+        return points, sources.matrix_at(job.matrix)
+    if job.distance == "graph":
+        assert job.graph is not None
+        graph = sources.read_links(job.graph)
+        return points, Graph(graph.weights, far=graph.far)
+    return points, sources.column_of(job.points, COLUMNS[job.distance])
+
+
+def _judge(job: DistanceForestJob, work: Work) -> dict[str, Any]:
+    """Score on pairs of rows held out, fold by fold."""
+    assert job.evaluate is not None
+    X, target = sources.read_points(job.points), _data(job)[1]
+    target = np.asarray(target) if job.distance == "precomputed" else target
+    scores = cross_validate(forest_of(job, job.distance), X, target, cv=job.evaluate.folds)
+    return {"r2": [float(score) for score in scores]}
+
+
+def _learn(job: DistanceForestJob, work: Work) -> dict[str, Any]:
+    """Learn from all rows, save the model, and name the features that tell most."""
+    points, target = _data(job)
+    forest = learn(job, "learn", work, points, job.distance, target)
+    forest.save(work.folder / "forest.zarr")
+    names = sources.look_at(job.points, "points", "dataset").names
+    gains = forest.feature_importances_
+    telling = sources.most_telling(gains, names, job.feature_noun, N_TELLING)
+    return {"model": "forest.zarr", "telling": telling}
+
+
+def results(job: DistanceForestJob, done: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Sum up the steps: mean and spread over folds, the model, the features."""
+    if "judge" not in done:
+        return done["learn"]
+    scores = done["judge"]["r2"]
+    spread = {"mean": float(np.mean(scores)), "spread": float(np.std(scores, ddof=1))}
+    return {"folds": len(scores), "r2": spread, **done["learn"]}
+
+
+def as_text(found: dict[str, Any]) -> list[str]:
+    """Lines for people."""
+    lines = []
+    if "r2" in found:
+        r2, folds = found["r2"], found["folds"]
+        lines += [
+            f"R^2 on pairs held out: {r2['mean']:.3f} ({r2['spread']:.3f} over {folds} folds)"
+        ]
+    return lines + sources.telling_as_text(found["telling"])

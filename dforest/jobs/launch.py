@@ -1,0 +1,115 @@
+"""Plan a job, and run it: step by step, each step's results on disk before the next begins."""
+
+import hashlib
+import json
+import pathlib
+import shutil
+from typing import Any
+
+from dforest.errors import DforestError
+from dforest.jobs import distance_forest, link_prediction
+from dforest.jobs.cluster import client_at, cluster_at
+from dforest.jobs.plan import Step, Work, as_plan, check_budget
+from dforest.jobs.record import DECIDING, Record, stamp, versions
+from dforest.jobs.spec import AnyJob
+from dforest.run.client import ClusterSpec, preflight
+from dforest.run.events import listening, progress
+from dforest.store.lock import Lock
+
+WORKING = "working"  # folder of what only a half-finished run needs
+MODULES: dict[str, Any] = {
+    "link_prediction": link_prediction,
+    "distance_forest": distance_forest,
+}
+
+
+def plan_of(job: AnyJob, where: str | None = None) -> dict[str, Any]:
+    """Say what a job would do; inputs are looked at, nothing is written or started.
+
+    Raises
+    ------
+    DforestError
+        The inputs do not fit the request, a task would not fit its memory, or the output holds
+        another request's run.
+    """
+    steps = MODULES[job.kind].steps(job)
+    record = Record.open(job.output, request_of(job), resume=True)
+    plan = as_plan(steps, done=list(record.facts["steps"]))
+    check_budget(plan, _budget(cluster_at(where)))
+    return {"kind": job.kind, "output": str(job.output), **plan}
+
+
+def launch(job: AnyJob, where: str | None = None, *, resume: bool = False) -> dict[str, Any]:
+    """Run a job; return the record that is in ``run.json``.
+
+    A finished run of the same request is left as it is. Steps that an earlier run finished are
+    not done again, nor are the trees it has receipts for.
+
+    Parameters
+    ----------
+    job : a checked job
+    where : str, optional
+        Cluster file or scheduler address; else ``DASK_SCHEDULER_ADDRESS``, else this process.
+    resume : bool
+        Continue a half-finished run.
+
+    Raises
+    ------
+    LockedError
+        Another run writes the same output.
+    DforestError
+        Whatever stopped the run; ``run.json`` says how far it came.
+    """
+    cluster, module = cluster_at(where), MODULES[job.kind]
+    steps, request = module.steps(job), request_of(job)
+    with Lock(job.output):
+        record = Record.open(job.output, request, resume=resume)
+        if record.is_finished:
+            return record.facts
+        plan = as_plan(steps, done=list(record.facts["steps"]))
+        check_budget(plan, _budget(cluster))
+        record.write("running", plan=plan)
+        try:
+            with client_at(cluster) as client, listening(record.listen):
+                if client is not None:
+                    preflight(client, job.output)
+                _do(steps, record, _work(job.output, request, record, client))
+        except BaseException as error:
+            why = str(error) if isinstance(error, DforestError) else type(error).__name__
+            record.write("stopped", error=why)
+            raise
+        shutil.rmtree(job.output / WORKING, ignore_errors=True)
+        record.facts.pop("error", None)
+        record.write("finished", results=module.results(job, record.facts["steps"]))
+    return record.facts
+
+
+def request_of(job: AnyJob) -> dict[str, Any]:
+    """All that decides the results: the job but for where and how fast, inputs, versions."""
+    paths = {key: getattr(job, key) for key in job.inputs}
+    inputs = {key: stamp(path) for key, path in paths.items() if path is not None}
+    asked = job.model_dump(mode="json", exclude={"output", "threads"})
+    found = versions()
+    return {**asked, "inputs": inputs, "versions": {name: found[name] for name in DECIDING}}
+
+
+def as_text(record: dict[str, Any]) -> list[str]:
+    """Lines for people: what came of a finished run."""
+    return MODULES[record["request"]["kind"]].as_text(record["results"])
+
+
+def _work(folder: pathlib.Path, request: dict[str, Any], record: Record, client: Any) -> Work:
+    fingerprint = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    return Work(folder, folder / WORKING, fingerprint, record.facts["steps"], client)
+
+
+def _do(steps: list[Step], record: Record, work: Work) -> None:
+    with progress("steps", len(steps)) as count:
+        for step in steps:
+            if step.name not in record.facts["steps"]:
+                record.finish_step(step.name, step.do(work))
+            count()
+
+
+def _budget(cluster: str | ClusterSpec | None) -> int | None:
+    return cluster.memory_per_task if isinstance(cluster, ClusterSpec) else None
