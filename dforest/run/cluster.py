@@ -215,9 +215,12 @@ class _Tasks:
     def listen(self, count: Callable[..., None]) -> None:
         """Wait for a task to end, a moment at most; look after the cluster when none does."""
         try:
-            task = self.out.pop(self.news.get(timeout=TICK))
+            key = self.news.get(timeout=TICK)
         except queue.Empty:
+            key = None
+        if key is None:
             return self.look()
+        task = self.out.pop(key)
         if time.monotonic() - self.last_worker > 10 * TICK:  # busy, yet workers come and go
             self.look()
         part = None
