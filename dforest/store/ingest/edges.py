@@ -8,8 +8,8 @@ from scipy import sparse
 from dforest.errors import DataError
 from dforest.store.ingest.text import TextRows, as_numbers, is_number
 
-HEADERS = {"source", "target", "from", "to", "src", "dst", "head", "tail", "i", "j", "u", "v", "a",
-           "b", "node1", "node2", "left", "right", "weight", "w"}  # fmt: skip
+HEADERS = {"source", "target", "from", "to", "src", "dst", "head", "tail", "i", "j", "u", "v",
+           "node1", "node2", "left", "right", "weight", "w"}  # fmt: skip
 
 
 def is_edge_list(path) -> bool:
@@ -39,13 +39,12 @@ def read_edges(path) -> tuple[np.ndarray, np.ndarray]:
 
 def _is_header(lines: list[list[str]]) -> bool:
     first = lines[0]
-    if all(cell.strip().lower() in HEADERS for cell in first):
-        return True
     if len(first) == 3 and not is_number(first[2]):
         return True
-    others = itertools.islice(lines, 1, 1000)
-    are_numbers = len(lines) > 1 and all(is_number(end) for line in others for end in line[:2])
-    return are_numbers and not any(map(is_number, first[:2]))
+    ends = {end for line in lines[1:] for end in line[:2]}
+    if all(cell.strip().lower() in HEADERS for cell in first):
+        return ends.isdisjoint(first)
+    return bool(ends) and all(map(is_number, ends)) and not any(map(is_number, first[:2]))
 
 
 def number_ends(ends: np.ndarray, ids=None) -> tuple[np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ def layout(path) -> Layout | None:
     wide, below = len(first), len(second)
     if n_lines == wide and not _is_value(first[0]) and (below == wide or n_lines == 1):
         return Layout(wide - 1, first[1:], True)  # corner and header, rows with labels
-    if n_lines == wide and all(map(_is_value, first)):
+    if n_lines == wide and all(cell.strip() == "" or _is_value(cell) for cell in first):
         return Layout(wide, None, False)
     if n_lines == wide + 1 and below == wide + 1:
         return Layout(wide, first, True)  # as R writes it: a header without a corner

@@ -15,6 +15,7 @@ from dforest.store.matrix import MatrixWriter
 from dforest.store.points import as_points
 
 Progress = Callable[[int, int | None], Any]
+MIN_TILE = 64
 BAND_BYTES = 256 * 2**20  # of a band of rows of a matrix, held while its tiles are written
 
 
@@ -127,7 +128,7 @@ def write_matrix(
     The upper tiles of a band of rows are written; its lower tiles are compared with the upper ones
     that were written before, read back one at a time.
     """
-    tile = int(np.clip(BAND_BYTES // (4 * n), 64, tiles.TILE))
+    tile = int(np.clip(BAND_BYTES // (4 * n), MIN_TILE, tiles.TILE))
     with MatrixWriter(path, n, min(tile, n), symmetric, ids=ids) as writer:
         worst, largest = (0.0, 0, 0, 0.0, 0.0), 0.0
         start = 0
