@@ -40,6 +40,7 @@ def _ends_well(command: Callable[..., tuple[dict[str, Any], list[str]]]) -> Call
     def run(*args, as_json: bool = False, **kwargs) -> None:
         try:
             with warnings.catch_warnings():
+                warnings.filterwarnings("default", module="dforest", category=UserWarning)
                 warnings.showwarning = _note
                 found, lines = command(*args, **kwargs)
         except (DforestError, KeyboardInterrupt) as error:
