@@ -1,1 +1,1 @@
-"""Zarr layouts: data sets, distance matrices, models, and the receipts of finished work."""
+"""What is on disk: datasets, matrices, graphs, models, receipts; whole or absent, never guessed."""

@@ -5,6 +5,7 @@ import zarr
 
 from dforest.errors import DataError
 from dforest.store import schema
+from dforest.store.disk import writing
 
 STRING = np.dtypes.StringDType()
 NAMES_PER_BLOCK = 2**16
@@ -55,7 +56,8 @@ class Column:
             self._held, self._n_held = [], 0
 
     def _write(self, values: np.ndarray, start: int) -> None:
-        self.array.resize((start + len(values), *self.array.shape[1:]))
+        with writing(f"{schema.folder_of(self.array)}: array {self.array.path!r}"):
+            self.array.resize((start + len(values), *self.array.shape[1:]))
         block = (start // self.rows, *[0] * (self.array.ndim - 1))
         schema.write_block(self.array, block, values.astype(self.array.dtype, copy=False))
 

@@ -8,6 +8,7 @@ import socket
 import time
 
 from dforest.errors import LockedError, StoreError
+from dforest.store.disk import writing
 
 
 class Lock:
@@ -48,9 +49,11 @@ class Lock:
 
     def acquire(self) -> "Lock":
         """Take the lock now, or raise `LockedError`."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with writing(self.path):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
         while self._handle is None:
-            handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o666)
+            with writing(self.path):
+                handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

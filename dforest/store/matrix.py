@@ -12,6 +12,7 @@ import numpy as np
 from dforest.errors import DataError, SpecError, StoreError
 from dforest.store import schema, tiles
 from dforest.store.columns import read_ids, write_ids
+from dforest.store.disk import writing
 from dforest.store.staging import Staging
 
 
@@ -228,8 +229,9 @@ class MatrixWriter:
             "unknown": int(array.size - known.size),
         }
         partial = self._receipts / f"{uuid.uuid4().hex}.partial"
-        partial.write_text(json.dumps(receipt))
-        os.replace(partial, self._receipts / f"{a}-{b}.json")
+        with writing(self._receipts):
+            partial.write_text(json.dumps(receipt))
+            os.replace(partial, self._receipts / f"{a}-{b}.json")
         return receipt
 
     def read_tile(self, a: int, b: int) -> np.ndarray:

@@ -9,7 +9,8 @@ import zlib
 
 import numpy as np
 
-from dforest.errors import RunError, SpecError
+from dforest.errors import SpecError
+from dforest.store.disk import writing
 from dforest.store.schema import NAME
 
 SEAL = "receipt"  # the member of the .npz that says whose part it is and what it must hold
@@ -68,17 +69,12 @@ class Receipts:
         file = self._file(key)
         partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}.partial")
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with open(partial, "wb") as stream:
-                np.savez(
-                    stream, allow_pickle=False, **{SEAL: np.frombuffer(seal, np.uint8)}, **arrays
-                )
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(partial, file)
-        except OSError as error:
+            with writing(file):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                _save(partial, arrays, seal)
+                os.replace(partial, file)
+        finally:
             partial.unlink(missing_ok=True)
-            raise RunError(f"{file}: cannot keep a finished part: {error}") from error
 
     def keys(self) -> list[str]:
         """Keys under which something is kept, sorted; `read` decides whether it still counts."""
@@ -96,3 +92,10 @@ def _checksum(array: np.ndarray) -> list:
         *kind,
         zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data if array.size else b""),
     ]
+
+
+def _save(file, arrays: dict[str, np.ndarray], seal: bytes) -> None:
+    with open(file, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **{SEAL: np.frombuffer(seal, np.uint8)}, **arrays)
+        stream.flush()
+        os.fsync(stream.fileno())

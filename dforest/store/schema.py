@@ -18,7 +18,8 @@ import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from dforest.errors import DataError, RunError, SpecError, StoreError
+from dforest.errors import DataError, SpecError, StoreError
+from dforest.store.disk import writing
 
 VERSION = 1  # of all formats; a store says which one it was written in
 POINTER = "zarr.json"
@@ -141,16 +142,17 @@ def create_array(group: zarr.Group, name: str, shape, dtype, chunks, shards=None
     if not NAME.fullmatch(name):
         raise SpecError(f"array name {name!r} may hold letters, digits, '_', '-' and '.' only")
     dtype = np.dtype(dtype)
-    return group.create_array(
-        name,
-        shape=tuple(shape),
-        dtype=dtype,
-        chunks=tuple(max(1, side) for side in chunks),
-        shards=shards,
-        compressors=[ZstdCodec(checksum=True), Crc32cCodec()],
-        fill_value=dtype.type(np.nan) if dtype.kind in "fc" else None,
-        config=CONFIG,
-    )
+    with writing(f"{folder_of(group)}: array {name!r}"):
+        return group.create_array(
+            name,
+            shape=tuple(shape),
+            dtype=dtype,
+            chunks=tuple(max(1, side) for side in chunks),
+            shards=shards,
+            compressors=[ZstdCodec(checksum=True), Crc32cCodec()],
+            fill_value=dtype.type(np.nan) if dtype.kind in "fc" else None,
+            config=CONFIG,
+        )
 
 
 def open_array(folder, name: str) -> zarr.Array:
@@ -315,10 +317,6 @@ def write_block(array: zarr.Array, block, values: np.ndarray) -> int:
             f"{folder_of(array)}: array {array.path!r}, block {tuple(block)} has shape {wanted}, "
             f"but values of shape {values.shape} were given; write whole blocks"
         )
-    try:
+    with writing(f"{folder_of(array)}: array {array.path!r}, block {tuple(block)}"):
         array[region] = values
         return block_file(array, block).stat().st_size
-    except OSError as error:
-        raise RunError(
-            f"{folder_of(array)}: cannot write array {array.path!r}, block {tuple(block)}: {error}"
-        ) from error

@@ -8,7 +8,8 @@ import uuid
 
 import numpy as np
 
-from dforest.errors import RunError, SpecError, StoreError
+from dforest.errors import SpecError, StoreError
+from dforest.store.disk import writing
 from dforest.store.schema import NAME
 
 LISTING = "scratch.json"
@@ -75,23 +76,23 @@ class _Draft:
         self.draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:12]}.draft")
 
     def __enter__(self) -> dict[str, np.ndarray]:
-        self.draft.mkdir(parents=True)
         self.maps: dict[str, np.ndarray] = {}
-        for name, (shape, dtype) in self.shapes.items():
-            file = self.draft / f"{name}.npy"
-            if np.prod(shape, dtype=np.int64):
-                self.maps[name] = np.lib.format.open_memmap(file, "w+", dtype, tuple(shape))
-            else:  # no bytes to map
-                self.maps[name] = np.empty(shape, dtype)
-                np.save(file, self.maps[name])
+        with writing(self.folder):
+            self.draft.mkdir(parents=True)
+            for name, (shape, dtype) in self.shapes.items():
+                file = self.draft / f"{name}.npy"
+                if np.prod(shape, dtype=np.int64):
+                    self.maps[name] = np.lib.format.open_memmap(file, "w+", dtype, tuple(shape))
+                else:  # no bytes to map
+                    self.maps[name] = np.empty(shape, dtype)
+                    np.save(file, self.maps[name])
         return self.maps
 
     def __exit__(self, kind, *_):
         try:
             if kind is None:
-                self._publish()
-        except OSError as error:
-            raise RunError(f"{self.folder}: cannot write scratch arrays: {error}") from error
+                with writing(self.folder):
+                    self._publish()
         finally:
             self.maps.clear()
             shutil.rmtree(self.draft, ignore_errors=True)

@@ -13,6 +13,7 @@ import zarr
 
 from dforest.errors import StoreError
 from dforest.store import schema
+from dforest.store.disk import writing
 from dforest.store.lock import Lock
 
 GENERATION = re.compile(r"v([1-9][0-9]*)")
@@ -47,23 +48,26 @@ class Staging:
         self.lock = Lock(self.path).acquire()
         try:
             self.before = _current(self.path, format)  # the generation that is replaced, or None
-            number = 1 + int(self.before[1:]) if self.before else 1
-            mark = (
-                uuid.uuid4().hex if resume is None else hashlib.sha256(resume.encode()).hexdigest()
-            )
-            self.root = self.path.with_name(f"{self._prefix}{mark[:12]}")
-            self._remove_leftovers()
-            self.folder = self.root / f"v{number}"
-            self.resumed = (self.folder / schema.POINTER).is_file()
-            if self.resumed:
-                self.group = zarr.open_group(str(self.folder), mode="r+")
-            else:
-                shutil.rmtree(self.root, ignore_errors=True)
-                self.root.mkdir(parents=True)
-                self.group = schema.create_group(self.folder, format)
+            with writing(self.path):
+                self._prepare(resume)
         except BaseException:
             self.lock.release()
             raise
+
+    def _prepare(self, resume: str | None) -> None:
+        number = 1 + int(self.before[1:]) if self.before else 1
+        work = uuid.uuid4().hex if resume is None else resume
+        mark = hashlib.sha256(work.encode()).hexdigest()[:12]
+        self.root = self.path.with_name(f"{self._prefix}{mark}")
+        self._remove_leftovers()
+        self.folder = self.root / f"v{number}"
+        self.resumed = (self.folder / schema.POINTER).is_file()
+        if self.resumed:
+            self.group = zarr.open_group(str(self.folder), mode="r+")
+        else:
+            shutil.rmtree(self.root, ignore_errors=True)
+            self.root.mkdir(parents=True)
+            self.group = schema.create_group(self.folder, self.format)
 
     @property
     def _prefix(self) -> str:
@@ -83,7 +87,13 @@ class Staging:
         The generation that was current stays on disk until the next publish, for those who are
         reading it now.
         """
-        schema.set_facts(self.group, facts)
+        with writing(self.path):
+            schema.set_facts(self.group, facts)
+            self._publish()
+        self.lock.release()
+        return self.path
+
+    def _publish(self) -> None:
         for partial in self.folder.rglob("*.partial"):  # of killed tasks
             partial.unlink()
         pointer = {
@@ -109,8 +119,6 @@ class Staging:
                     shutil.rmtree(self.path / name, ignore_errors=True)
             _flush(self.path)
         _flush(self.path.parent)
-        self.lock.release()
-        return self.path
 
     def abandon(self) -> None:
         """Remove what was staged; the store at ``path`` stays as it was."""

@@ -224,3 +224,12 @@ def test_ids__must_fit_and_differ(tmp_path):
 def test_any_size_and_tile__gives_the_matrix_back(tmp_path, n, tile, way):
     z = some_matrix(n, seed=n, unknown=0.3)
     np.testing.assert_array_equal(write(tmp_path / "z", z, tile, way)[:, :], z)
+
+
+def test_tiles__may_be_written_from_threads_and_in_any_order(tmp_path):
+    z = some_matrix(20)
+    with MatrixWriter(tmp_path / "z", 20, 3, "full") as writer, ThreadPoolExecutor(8) as pool:
+        order = np.random.default_rng(0).permutation(list(writer.tiles())).tolist()
+        list(pool.map(lambda ab: writer.write_tile(*ab, z[writer.span(*ab)]), order))
+        writer.publish()
+    np.testing.assert_array_equal(MatrixStore(tmp_path / "z")[:, :], z)

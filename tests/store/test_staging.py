@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from dforest.errors import LockedError, StoreError
+from dforest.errors import LockedError, RunError, StoreError
 from dforest.store import schema
 from dforest.store.bundle import load_bundle, save_bundle
 from dforest.store.staging import Staging
@@ -123,3 +123,22 @@ def test_fingerprint__follows_the_content(tmp_path):
         write(tmp_path / name, value)
     a, b, c = (schema.fingerprint(tmp_path / name) for name in "abc")
     assert a == b != c
+
+
+def test_a_full_disk__is_a_run_error_and_the_old_store_stays(tmp_path, monkeypatch):
+    write(tmp_path / "m", 1)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dforest.store.staging._flush_tree", full)
+    with pytest.raises(RunError, match="cannot write .*/m: No space left on device"):
+        write(tmp_path / "m", 2)
+    assert value_of(tmp_path / "m") == 1
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_a_path_that_cannot_be__is_a_run_error(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RunError, match="cannot write .*file/m: "):
+        write(tmp_path / "file" / "m", 1)
