@@ -10,7 +10,7 @@ from dforest.arrays.numbers import as_numbers
 from dforest.errors import DataError
 
 TOLERANCE = 1e-5  # asymmetry that rounding explains, as a share of the largest |z|
-BLOCK_BYTES = 1 << 24  # read at once
+BLOCK_BYTES = 1 << 25  # read at once
 TILE = 256  # side of the tiles compared with their mirror images: two fit in a core's own cache
 
 
@@ -61,21 +61,18 @@ def as_distances(Z: Any, n: int, *, labels: np.ndarray | None = None) -> Distanc
         _check_shape(Z.shape, n)
         index, names = row_labels(Z), np.asarray(Z.columns)
         if index is not None:  # polars has names of columns only: they say nothing of rows
-            wanted = index if labels is None else labels
-            rows, columns = order_by_label(index, wanted, "Z"), _columns(names, wanted)
+            wanted, whose = (index, "Z.index") if labels is None else (labels, "X")
+            rows = order_by_label(index, wanted, "Z.index", whose=whose, frame="Z")
+            columns = order_by_label(names, wanted, "Z.columns", whose=whose, frame="Z")
             labels = wanted
         Z = Z.to_numpy()
     else:
         labels = None
     Z = _as_readable(Z)
     _check_shape(Z.shape, n)
-    z, largest, has_unknown = _read(Z, rows, columns)
+    z, largest, has_unknown = _read(Z, rows, columns, labels)
     _check_symmetric(z, largest, max(TOLERANCE, _rounding(Z.dtype)), labels)
     return Distances(z, largest, has_unknown)
-
-
-def _columns(names: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
-    return order_by_label(names, wanted, "Z.columns")
 
 
 def _as_readable(Z: Any) -> Any:
@@ -86,10 +83,11 @@ def _as_readable(Z: Any) -> Any:
             "or Pairs(i, j, z) where only some distances are known"
         )
     if isinstance(Z, np.ma.MaskedArray):
-        return Z
-    if isinstance(Z, np.ndarray) or not all(hasattr(Z, a) for a in ("shape", "dtype", "ndim")):
-        return np.asarray(as_numbers(Z, "Z") if not isinstance(Z, np.ndarray) else Z)
-    return Z
+        return Z  # read block by block, with NaN for what is masked
+    if isinstance(Z, np.ndarray):
+        return np.asarray(Z)
+    is_lazy = hasattr(Z, "shape") and isinstance(getattr(Z, "dtype", None), np.dtype)
+    return Z if is_lazy else as_numbers(Z, "Z")
 
 
 def _check_shape(shape: tuple[int, ...], n: int) -> None:
@@ -103,7 +101,7 @@ def _check_shape(shape: tuple[int, ...], n: int) -> None:
     raise DataError(f"X has {n} rows, Z is {tuple(shape)}: Z must be ({n}, {n})")
 
 
-def _read(Z: Any, rows, columns) -> tuple[np.ndarray, float, bool]:
+def _read(Z: Any, rows, columns, labels) -> tuple[np.ndarray, float, bool]:
     """Read ``Z`` once, block of rows by block: the matrix, its largest |z|, whether any is NaN."""
     n = Z.shape[0]
     in_place = rows is None and columns is None and _is_ready(Z)
@@ -115,21 +113,25 @@ def _read(Z: Any, rows, columns) -> tuple[np.ndarray, float, bool]:
         part = part if columns is None else part[:, columns]
         band = part if in_place else z[start:stop]
         if not in_place:
-            with np.errstate(over="ignore"):  # becomes infinite, which is named below
-                band[:] = part
+            _copy(part, band)
         high, low = float(np.max(band)), float(np.min(band))
         if np.isnan(high):
             has_unknown = True
-            high, low = (
-                float(np.fmax.reduce(band, axis=None)),
-                float(np.fmin.reduce(band, axis=None)),
-            )
+            high = float(np.fmax.reduce(band, axis=None))
+            low = float(np.fmin.reduce(band, axis=None))
         if np.isinf(high) or np.isinf(low):
-            _refuse_infinite(part, band, start)
+            _refuse_infinite(part, band, start, labels)
         largest = float(np.fmax(largest, max(abs(high), abs(low))))
     if largest < 0:
         raise DataError(f"Z ({n}, {n}) is NaN everywhere; at least one distance must be known")
     return z, largest, has_unknown
+
+
+def _copy(part: np.ndarray, band: np.ndarray) -> None:
+    """Copy by tiles: from Fortran order that is 5 times faster than row by row."""
+    with np.errstate(over="ignore"):  # becomes infinite, which the caller names
+        for column in range(0, band.shape[1], TILE):
+            band[:, column : column + TILE] = part[:, column : column + TILE]
 
 
 def _is_ready(Z: Any) -> bool:
@@ -142,16 +144,23 @@ def _bands(Z: Any, n: int):
     chunks = getattr(Z, "chunks", None)
     height = chunks[0] if chunks else 1
     height = max(height) if isinstance(height, tuple) else height  # dask: the sizes of all chunks
-    step = height * max(1, BLOCK_BYTES // (8 * n * height))
+    step = height * max(1, BLOCK_BYTES // (8 * max(n, 1) * height))
     return [(start, min(start + step, n)) for start in range(0, n, step)]
 
 
-def _refuse_infinite(part: np.ndarray, band: np.ndarray, start: int) -> None:
+def _refuse_infinite(part: np.ndarray, band: np.ndarray, start: int, labels) -> None:
     row, column = np.unravel_index(np.argmax(np.isinf(band)), band.shape)
-    value, where = part[row, column], f"Z[{start + row}, {column}]"
+    value, where = part[row, column], _place(start + row, column, labels)
     if np.isfinite(value):
         raise DataError(f"{where} is {value:g}, beyond float32's 3.4e38; rescale Z")
     raise DataError(f"{where} is {value:g}; distances are finite: use NaN where one is unknown")
+
+
+def _place(i: int, j: int, labels) -> str:
+    """What the caller types to see z_ij: frames by label, as they may have been reordered."""
+    if labels is None:
+        return f"Z[{i}, {j}]"
+    return f"Z.loc[{show(labels[i])}, {show(labels[j])}]"
 
 
 def _rounding(dtype: Any) -> float:
@@ -162,10 +171,7 @@ def _check_symmetric(z: np.ndarray, largest: float, tolerance: float, labels) ->
     gap, i, j = _worst_pair(z)
     if gap <= tolerance * largest:
         return
-    a, b = f"Z[{i}, {j}]", f"Z[{j}, {i}]"
-    if labels is not None:
-        one, other = show(labels[i]), show(labels[j])
-        a, b = f"Z.loc[{one}, {other}]", f"Z.loc[{other}, {one}]"
+    a, b = _place(i, j, labels), _place(j, i, labels)
     if np.isinf(gap):
         way_out = "fill in one from the other: Z = np.where(np.isnan(Z), Z.T, Z)"
         raise DataError(f"{a} is {z[i, j]:g} but {b} is {z[j, i]:g}; {way_out}")

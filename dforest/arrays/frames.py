@@ -48,11 +48,14 @@ def frame_numbers(frame: Any, what: str) -> np.ndarray:
     return np.column_stack(parts) if parts else np.empty(frame.shape)
 
 
-def order_by_label(found: np.ndarray, wanted: np.ndarray, what: str) -> np.ndarray | None:
+def order_by_label(
+    found: np.ndarray, wanted: np.ndarray, what: str, *, whose: str = "X", frame: str | None = None
+) -> np.ndarray | None:
     """Where each wanted label is in ``found``: ``found[order] == wanted``.
 
     Both are (n,). None says that they are in the same order already. Labels that are text on one
     side only are compared as text, for a CSV file turns the names of its columns into text.
+    Messages call the labels found ``what``, a part of ``frame``, and those wanted ``whose``.
 
     >>> order_by_label(np.array(["b", "c", "a"]), np.array(["a", "b", "c"]), "Z")
     array([2, 0, 1])
@@ -68,13 +71,14 @@ def order_by_label(found: np.ndarray, wanted: np.ndarray, what: str) -> np.ndarr
         if label not in places:
             instead = next((f" but {show(other)}" for other in have if other in strange), "")
             raise DataError(
-                f"X has a row {show(label)}, {what} has none{instead}; give both the same labels, "
-                f"or pass {what}.to_numpy() to go by position"
+                f"{whose} has the label {show(label)}, {what} has not{instead}; give both the same "
+                f"labels, or pass {frame or what}.to_numpy() to go by position"
             )
     if len(set(want)) < len(want):
         raise DataError(
-            f"X has {len(want)} rows but {len(set(want))} different labels, and {what} has them in "
-            f"another order; make labels unique, or pass {what}.to_numpy() to go by position"
+            f"{whose} has {len(want)} rows but {len(set(want))} different labels, and {what} has "
+            f"them in another order; make labels unique, or pass {frame or what}.to_numpy() to go "
+            f"by position"
         )
     return np.array([places[label] for label in want], np.int64)
 
