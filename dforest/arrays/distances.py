@@ -149,7 +149,7 @@ def _bands(Z: Any, n: int):
 
 
 def _refuse_infinite(part: np.ndarray, band: np.ndarray, start: int, labels) -> None:
-    row, column = np.unravel_index(np.argmax(np.isinf(band)), band.shape)
+    row, column = map(int, np.unravel_index(np.argmax(np.isinf(band)), band.shape))
     value, where = part[row, column], _place(start + row, column, labels)
     if np.isfinite(value):
         raise DataError(f"{where} is {value:g}, beyond float32's 3.4e38; rescale Z")
