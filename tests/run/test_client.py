@@ -221,9 +221,7 @@ def test_connect__a_running_scheduler_whose_worker_and_scheduler_die(tmp_path):
             next(parts)
             os.kill(only.pid, signal.SIGKILL)
             start = time.monotonic()
-            with pytest.raises(
-                RunError, match=r"no worker or no answer for 2 s; start workers or raise"
-            ):
+            with pytest.raises(RunError, match=r"no worker or answer for 2 s; start"):
                 list(parts)
             assert time.monotonic() - start < 15
             with process(*worker):
