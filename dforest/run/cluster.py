@@ -262,9 +262,7 @@ class _Tasks:
         if threads:
             self.window, self.last_worker = WINDOW * threads, now
         elif now - self.last_worker > self.cluster.wait:
-            why = (
-                f"no worker or no answer for {self.cluster.wait:g} s; start workers or raise `wait`"
-            )
+            why = f"no worker or answer for {self.cluster.wait:g} s; start workers or raise `wait`"
             raise self.failure(f"{len(self.out)} tasks", why)
         if self.out and now - self.last_news > self.cluster.patience:
             why = (
