@@ -260,16 +260,12 @@ def _grow_block(out, table, crit, weights, frame, limits):
         threshold, missing_left, _ = _sides(
             table, member[lo:hi], w, cut, terms, signs, limits.oblique, goes
         )
-        _write_split(
-            out, node, cut.gain, threshold, missing_left, terms, signs, limits.oblique
-        )
+        _write_split(out, node, cut.gain, threshold, missing_left, terms, signs, limits.oblique)
         left, right = part(crit, weights, here, goes)
         part_rows(member, lo, hi, goes)
         part_rows(weights, lo, hi, goes)
         middle = lo + goes.sum()
-        stack.append(
-            Frame(middle, hi, right[0], right[1], depth + 1, child_key(key, 1), node)
-        )
+        stack.append(Frame(middle, hi, right[0], right[1], depth + 1, child_key(key, 1), node))
         stack.append(Frame(lo, middle, left[0], left[1], depth + 1, child_key(key, 0), -1))
 
 
@@ -355,6 +351,19 @@ def _grow(table, crit, rows, weights, key, limits):
     return out
 
 
+def _read_only(record):
+    """The record with views that cannot be written: one compiled form for arrays and mapped files.
+
+    Room to write in is the exception.
+    """
+    fields = record._asdict()
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray) and name != "own":
+            fields[name] = value.view(np.ndarray)
+            fields[name].flags.writeable = False
+    return type(record)(**fields)
+
+
 def grow(table: Table, crit, rows, weights, key: int, limits: Limits) -> Tree:
     """Grow one tree.
 
@@ -369,6 +378,7 @@ def grow(table: Table, crit, rows, weights, key: int, limits: Limits) -> Tree:
     key : int
         Of the tree's stream, below 2**64.
     """
+    table, crit = _read_only(table), _read_only(crit)
     out = _grow(table, crit, rows.copy(), weights.astype(np.float64), np.uint64(key), limits)
     m, n_terms, k = out.size
     return Tree(

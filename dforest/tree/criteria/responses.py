@@ -58,10 +58,8 @@ def _start(crit):
 
 
 def _settled(crit, node):
-    for i in range(node.lo + 1, node.hi):
-        if crit.y[i] != crit.y[node.lo]:
-            return False
-    return True
+    y = crit.y[node.lo : node.hi]
+    return (y == y[0]).all()
 
 
 def _part(crit, weights, node, goes_left):

@@ -35,7 +35,7 @@ def triangle(one, other):
 
 
 def cells_within(tree: Tree, max_cells: int) -> np.ndarray:
-    """Cell of each leaf, (L,) int32: itself if there are at most ``max_cells``, else an ancestor."""
+    """Cell of each leaf, (L,) int32: itself if at most ``max_cells`` there are, else an ancestor."""
     if n_leaves(tree) <= max_cells:
         return np.arange(n_leaves(tree), dtype=np.int32)
     kept = best_first(tree, max_cells)
@@ -132,7 +132,9 @@ def fill_from_parents(unknown, mean, cell, total, known, scale, node, first, sto
             a, b = np.int64(parent[a]), np.int64(parent[b])
             top, bottom = cell[first[a]], cell[stop[a] - 1] + 1
             near, far = cell[first[b]], cell[stop[b] - 1] + 1
-            pairs = knowns[bottom, far] - knowns[top, far] - knowns[bottom, near] + knowns[top, near]
+            pairs = (
+                knowns[bottom, far] - knowns[top, far] - knowns[bottom, near] + knowns[top, near]
+            )
             if pairs > 0:
                 apart = totals[bottom, far] - totals[top, far]
                 apart += totals[top, near] - totals[bottom, near]

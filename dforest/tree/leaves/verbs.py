@@ -32,7 +32,7 @@ def shape_of(tree: Tree) -> Shape:
 def grid_scale(largest: float, n_terms: float) -> float:
     """Power of two by which numbers up to ``largest`` are scaled, so ``n_terms`` of them add up.
 
-    >>> grid_scale(1.0, 2.0**20) == 2.0**41
+    >>> float(grid_scale(1.0, 2.0**20)) == 2.0**41
     True
     """
     if largest == 0.0:

@@ -1,0 +1,409 @@
+"""`DistanceForest`: a distance between rows, learned from distances between training rows."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+
+from dforest.arrays import check_choice, check_count
+from dforest.errors import DataError, NotFittedError, SpecError
+from dforest.estimators.inputs import read_distances, read_features
+from dforest.estimators.recipes import continues, pool_of, recipe_of
+from dforest.estimators.saving import model, save_model
+from dforest.methods import answers, scores, tiles
+from dforest.methods.forest import fit, tabulate
+from dforest.methods.model import from_arrays, to_arrays
+from dforest.methods.notions import check_given
+from dforest.run.client import place
+from dforest.run.here import Here
+
+MEMORY_LIMIT = 1 << 33  # bytes of one answer held in memory; larger ones are streamed to a store
+
+
+@model
+class DistanceForest(BaseEstimator):
+    """Learn a distance between rows from distances between training rows (SMERF).
+
+    Trees split the rows so that the mean distance within the parts falls most (equation 1). A
+    tree's answer for two rows is the mean distance between the training rows of the two leaves
+    they reach (equation 2), and the forest averages its trees (equation 3). A learned distance of
+    a row to itself is not 0 in general.
+
+    Parameters
+    ----------
+    distance : {"precomputed", "pairs", "graph", "indicator", "half_squared", "absolute"}
+        What z is: a matrix, some known pairs, far - weight on edges, 0/1 of class labels,
+        1/2 (y - y')^2, |y - y'|. `Pairs` and `Graph` need not be announced.
+    n_estimators : int
+        Trees.
+    max_samples : int, float or None
+        Rows drawn for a tree: a number, a share, or as many as there are.
+    bootstrap : bool
+        Draw with replacement; a row then counts as often as it was drawn.
+    max_features : {"sqrt", "log2"}, int, float or None
+        Features searched at a node, not counting those that are constant there; None for all.
+    max_depth, max_leaf_nodes : int or None
+        Limits of a tree; with ``max_leaf_nodes`` the splits that gain most are kept.
+    min_samples_leaf, min_samples_split : int or float
+        Fewest drawn rows of a leaf, of a node that is split: a number, or a share of the rows.
+    min_impurity_decrease : float
+        Least gain of a split, equation (1), as a share of the drawn rows.
+    max_split_rows : int or None
+        A node of more rows is searched on so many of them, drawn, so that trees cost
+        O(n max_split_rows). None is the paper's exhaustive search, O(n^2). Only for
+        "precomputed": other notions are linear anyhow.
+    max_bins : int or None
+        At most so many quantile bins a feature; None for every distinct value (exact).
+    projections : {"axis", "sparse"}
+        Split on single features, or on sums of up to four with signs (oblique).
+    leaf_rows : {"in_bag", "out_of_bag", "all"}
+        Rows that vote in the leaves: those the tree was grown on, the others (honest), or all.
+    weighting : {"tree", "kernel"}
+        Average the trees' means, or divide the sum of z over all trees by the number of pairs.
+    self_pairs : bool
+        Whether a row's distance to itself counts within its leaf, as in equation (2).
+    pool_size : int or None
+        Rows that trees may draw from; None for all.
+    table_budget : int
+        Bytes that all dense leaf tables may take; beyond it leaves are tabulated at ancestors.
+    warm_start : bool
+        Keep the trees of the last fit, if only ``n_estimators`` has grown, and add some.
+    n_jobs : int or None
+        Threads of this process; None for all processors.
+    random_state : int, Generator, RandomState or None
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : (p,) str
+        Only if X had names.
+    feature_importances_ : (p,) float64
+        Share of all gains made by each feature's splits; sums to 1.
+    n_fallback_ : int
+        Pairs of leaves without a known z, which answer with the mean of their parents' pair.
+    n_leaves_ : (T,) int
+
+    Notes
+    -----
+    Unknown z (NaN in a matrix, pairs not in `Pairs`) count as the mean of a node's known pairs of
+    different rows when it is split. NaN in X goes to the side that gains more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(8.0).reshape(8, 1)
+    >>> forest = DistanceForest(n_estimators=50, min_samples_leaf=1, max_samples=1.0,
+    ...                         bootstrap=False, random_state=0)
+    >>> forest.fit(X, abs(X - X.T)).pairwise([[0.2], [6.9]])
+    array([[0., 7.],
+           [7., 0.]])
+    """
+
+    def __init__(
+        self,
+        distance="precomputed",
+        n_estimators=100,
+        *,
+        max_samples=None,
+        bootstrap=True,
+        max_features="sqrt",
+        max_depth=None,
+        max_leaf_nodes=None,
+        min_samples_leaf=5,
+        min_samples_split=2,
+        min_impurity_decrease=0.0,
+        max_split_rows=2_000,
+        max_bins=None,
+        projections="axis",
+        leaf_rows="in_bag",
+        weighting="tree",
+        self_pairs=True,
+        pool_size=None,
+        table_budget=1 << 30,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.distance = distance
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.bootstrap = bootstrap
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_split_rows = max_split_rows
+        self.max_bins = max_bins
+        self.projections = projections
+        self.leaf_rows = leaf_rows
+        self.weighting = weighting
+        self.self_pairs = self_pairs
+        self.pool_size = pool_size
+        self.table_budget = table_budget
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # Learning ----------------------------------------------------------------------------------
+
+    def fit(self, X, Z, client=None):
+        """Grow the trees and tabulate their leaves; return self.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, scipy sparse, `Dataset` or its path
+            Features; NaN where unknown.
+        Z : (n, n) array-like, `Pairs`, `Graph`, `MatrixStore`, a path, or responses (n,) or (n, q)
+            Distances between the rows, or what they follow from, as ``distance`` says. Frames and
+            stores with ids are matched to X by label.
+        client : distributed.Client, optional
+            Grow on its cluster; else on the active client's, else on threads of this process.
+
+        Raises
+        ------
+        DataError
+            X and Z do not fit together, or hold what they must not.
+        SpecError
+            A parameter is out of its range.
+        """
+        runner = place(client, self.n_jobs)
+        X = read_features(X, model=type(self).__name__)
+        n, p = X.values.shape
+        given = check_given(self.distance, read_distances(Z, X.labels), n, X.labels)
+        old = getattr(self, "_forest", None) if self.warm_start else None
+        recipe = recipe_of(self, given.notion, n, p, old)
+        if old is not None and not continues(old, recipe, n, p):
+            raise SpecError(
+                "warm_start=True adds trees to the last fit, but a parameter other than "
+                "n_estimators, or the shape of X, has changed; set warm_start=False"
+            )
+        self._forest = fit(recipe, X.values, given, runner, pool_of(self, n), old)
+        self._forget_names()
+        self.n_features_in_ = p
+        if X.names is not None:
+            self.feature_names_in_ = np.asarray(X.names, object)
+        return self
+
+    def refit_leaves(self, X, Z, *, distance="precomputed", leaf_rows="all", client=None):
+        """Give the same trees new leaf tables; return self.
+
+        The rows may be others, and their distances of another kind: grow on what rows are like,
+        tabulate links, and links are what is predicted.
+
+        Parameters
+        ----------
+        X, Z
+            As for `fit`.
+        distance : str
+            What ``Z`` is, as the parameter of that name.
+        leaf_rows : {"all", "in_bag", "out_of_bag"}
+            Other than "all" needs the rows of the fit, in their order.
+        """
+        forest, runner = self._fitted(), place(client, self.n_jobs)
+        check_choice("leaf_rows", leaf_rows, ("in_bag", "out_of_bag", "all"))
+        X = self._features(X, finite=True)
+        given = check_given(distance, read_distances(Z, X.labels), X.values.shape[0], X.labels)
+        self._forest = tabulate(forest, X.values, given, leaf_rows, runner, "refit-leaves")
+        return self
+
+    # Answers -----------------------------------------------------------------------------------
+
+    def pairwise(self, XA, XB=None, out=None, return_std=False):
+        """Learned distances of all rows of XA with all rows of XB.
+
+        Parameters
+        ----------
+        XA, XB : (a, p), (b, p) array-like; XB=None means XA
+        out : path, optional
+            Stream tiles to a matrix store there instead, and return it as a `MatrixStore`.
+        return_std : bool
+            Also return the standard deviation over trees.
+
+        Returns
+        -------
+        (a, b) float64, or a pair of them
+        """
+        forest, runner = self._fitted(), self._here()
+        ones = answers.apply(forest, self._features(XA).values, runner)
+        others = ones if XB is None else answers.apply(forest, self._features(XB).values, runner)
+        if out is not None:
+            if return_std:
+                raise SpecError("out= stores distances only; leave return_std=False")
+            return tiles.stream_pairwise(forest, ones, None if XB is None else others, out, runner)
+        self._refuse_large(len(ones), len(others))
+        mean, std = answers.pairwise(forest, ones, others, runner, with_std=return_std)
+        return (mean, std) if return_std else mean
+
+    def paired(self, XA, XB):
+        """Learned distance row by row: (n, p), (n, p) -> (n,) float64."""
+        forest, runner = self._fitted(), self._here()
+        ones, others = self._features(XA).values, self._features(XB).values
+        if ones.shape[0] != others.shape[0]:
+            raise DataError(
+                f"XA has {ones.shape[0]} rows and XB {others.shape[0]}; paired needs as many"
+            )
+        leaves = (answers.apply(forest, X, runner) for X in (ones, others))
+        return answers.paired_rows(forest, *leaves)
+
+    def kneighbors(self, X=None, n_neighbors=5, return_distance=True):
+        """The training rows at the least learned distance.
+
+        Parameters
+        ----------
+        X : (a, p) array-like, optional
+            None asks for the neighbours of the training rows, themselves left out.
+
+        Returns
+        -------
+        distances (a, k) float64, indices (a, k) int64
+            Ascending; equal distances in the order of rows. Only indices with
+            ``return_distance=False``.
+        """
+        forest, runner = self._fitted(), self._here()
+        k = check_count("n_neighbors", n_neighbors)
+        mine = X is None
+        ones = forest.leaves if mine else answers.apply(forest, self._features(X).values, runner)
+        found = answers.nearest(forest, ones, forest.leaves, k, runner, skip_self=mine)
+        return found if return_distance else found[1]
+
+    def kneighbors_graph(self, X=None, n_neighbors=5, mode="distance"):
+        """The k nearest training rows as a sparse matrix (a, n), for UMAP, HDBSCAN and the like.
+
+        ``mode`` is "distance" (learned distances) or "connectivity" (ones).
+        """
+        check_choice("mode", mode, ("distance", "connectivity"))
+        apart, index = self.kneighbors(X, n_neighbors)
+        values = apart.ravel() if mode == "distance" else np.ones(apart.size)
+        indptr = np.arange(0, index.size + 1, index.shape[1])
+        return sparse.csr_array(
+            (values, index.ravel(), indptr), shape=(len(index), self._forest.n_rows)
+        )
+
+    def oob_pairwise(self, rows=None, out=None, trees="both"):
+        """Learned distances between training rows, from trees that were not grown on them.
+
+        Parameters
+        ----------
+        rows : (k,) int or bool, optional
+            Training rows; None for all.
+        out : path, optional
+            Stream tiles to a matrix store there, and return it.
+        trees : {"both", "either"}
+            Trees for which both rows of a pair are out of bag, or at least one is.
+
+        Returns
+        -------
+        (k, k) float64
+            NaN where no tree may answer.
+        """
+        forest, runner = self._fitted(), self._here()
+        check_choice("trees", trees, ("both", "either"))
+        rows = np.arange(forest.n_rows) if rows is None else np.arange(forest.n_rows)[rows]
+        leaves, outside = forest.leaves[rows], answers.out_of_bag(forest, rows)
+        if out is not None:
+            return tiles.stream_pairwise(forest, leaves, None, out, runner, (outside, trees))
+        self._refuse_large(len(rows), len(rows))
+        return answers.pairwise(
+            forest, leaves, leaves, runner, votes=(outside, outside, trees)
+        ).mean
+
+    def apply(self, X):
+        """Leaf of each row in each tree: (n, T) int32, leaves numbered from left to right."""
+        return answers.apply(self._fitted(), self._features(X).values, self._here())
+
+    def transform(self, X):
+        """Leaves one-hot: sparse (n, leaves of all trees), one 1 for each tree."""
+        leaves = self.apply(X)
+        begin = np.append(0, np.cumsum(self.n_leaves_))
+        n, n_trees = leaves.shape
+        columns = (leaves + begin[:-1]).ravel()
+        indptr = np.arange(0, n * n_trees + 1, n_trees)
+        return sparse.csr_array((np.ones(n * n_trees), columns, indptr), shape=(n, begin[-1]))
+
+    def score(self, X, Z):
+        """R^2 over known pairs of different rows: 1 - squared errors / those of the mean."""
+        X = self._features(X)
+        n = X.values.shape[0]
+        given = check_given(self.distance, read_distances(Z, X.labels), n, X.labels)
+        return scores.r_squared_within(given, np.arange(n), self.pairwise(X.values))
+
+    # What has been learned ---------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self):
+        """Share of all gains of equation (1) made by each feature's splits: (p,), sums to 1."""
+        return answers.importances(self._fitted())
+
+    @property
+    def n_leaves_(self):
+        """Leaves of each tree, (T,)."""
+        return np.array([(len(tree.feature) + 1) // 2 for tree in self._fitted().trees])
+
+    @property
+    def n_fallback_(self):
+        """Pairs of leaves without a known z, over all trees."""
+        return int(self._fitted().fallbacks.sum())
+
+    def save(self, path):
+        """Save the fitted model as one store, whole or absent; `dforest.load` reads it."""
+        save_model(self, path)
+
+    def frozen(self):
+        """Wrap the fitted model so that `clone` and ``fit`` leave it as it is, in searches too."""
+        self._fitted()
+        return FrozenEstimator(self)
+
+    def to_arrays(self):
+        """Arrays and facts that `save` stores."""
+        arrays, facts = to_arrays(self._fitted())
+        if hasattr(self, "feature_names_in_"):
+            arrays["feature_names"] = np.asarray(self.feature_names_in_, str)
+        return arrays, facts
+
+    def from_arrays(self, arrays, facts):
+        """Take over what was stored; return self."""
+        self._forest = from_arrays(arrays, facts)
+        self.n_features_in_ = self._forest.n_features
+        if "feature_names" in arrays:
+            self.feature_names_in_ = np.asarray(arrays["feature_names"], object)
+        return self
+
+    # Inside ------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_forest")
+
+    def _fitted(self):
+        if not hasattr(self, "_forest"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet; call fit, or dforest.load"
+            )
+        return self._forest
+
+    def _features(self, X, finite=False):
+        self._fitted()
+        names = getattr(self, "feature_names_in_", None)
+        return read_features(
+            X,
+            feature_names=names,
+            n_features=self.n_features_in_,
+            finite=finite,
+            model=type(self).__name__,
+        )
+
+    def _here(self):
+        runner = place(n_jobs=self.n_jobs)
+        return runner if isinstance(runner, Here) else Here(self.n_jobs)
+
+    def _forget_names(self):
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _refuse_large(self, a, b):
+        if 8 * a * b > MEMORY_LIMIT:
+            raise SpecError(
+                f"all {a:,} x {b:,} distances take {8 * a * b / 2**30:,.1f} GiB, the limit is "
+                f"{MEMORY_LIMIT / 2**30:,.0f}; give out=PATH, or ask for kneighbors"
+            )

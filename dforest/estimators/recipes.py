@@ -1,0 +1,87 @@
+"""From an estimator's parameters to a checked `Recipe`; a bad one is refused before any work."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from dforest.arrays import check_choice, check_count, check_fraction_or_count
+from dforest.errors import SpecError
+from dforest.methods.model import Forest, Recipe
+from dforest.methods.notions import NOTIONS
+from dforest.seeds import fresh_seed
+
+LEAF_ROWS = ("in_bag", "out_of_bag", "all")
+
+
+def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = None) -> Recipe:
+    """The recipe of a forest on n rows and p features; ``old`` lends its seed."""
+    e = estimator
+    pool = pool_of(e, n) or n
+    check_choice("distance", e.distance, NOTIONS)
+    check_choice("bootstrap", e.bootstrap, (True, False))
+    check_choice("self_pairs", e.self_pairs, (True, False))
+    draws = pool
+    if e.max_samples is not None:
+        most = None if e.bootstrap else pool
+        draws = check_fraction_or_count("max_samples", e.max_samples, pool, high=most)
+    recipe = Recipe(
+        notion=notion,
+        n_estimators=check_count("n_estimators", e.n_estimators),
+        n_draws=draws,
+        bootstrap=e.bootstrap,
+        max_features=_n_features(e.max_features, p),
+        min_samples_leaf=check_fraction_or_count("min_samples_leaf", e.min_samples_leaf, draws),
+        min_samples_split=check_fraction_or_count(
+            "min_samples_split", e.min_samples_split, draws, low=2
+        ),
+        min_impurity_decrease=_at_least_0("min_impurity_decrease", e.min_impurity_decrease),
+        max_depth=_optional("max_depth", e.max_depth),
+        max_leaf_nodes=_optional("max_leaf_nodes", e.max_leaf_nodes, 2),
+        max_split_rows=_optional("max_split_rows", e.max_split_rows, 10),
+        max_bins=_optional("max_bins", e.max_bins, 2),
+        projections=check_choice("projections", e.projections, ("axis", "sparse")),
+        leaf_rows=check_choice("leaf_rows", e.leaf_rows, LEAF_ROWS),
+        weighting=check_choice("weighting", e.weighting, ("tree", "kernel")),
+        self_pairs=e.self_pairs,
+        table_budget=check_count("table_budget", e.table_budget),
+        seed=fresh_seed(e.random_state) if old is None else old.recipe.seed,
+    )
+    if recipe.leaf_rows == "out_of_bag" and not recipe.bootstrap and draws == n:
+        raise SpecError(
+            f'leaf_rows="out_of_bag" needs rows that a tree did not draw, but each draws all {n}; '
+            "set bootstrap=True or max_samples=0.5"
+        )
+    return recipe
+
+
+def pool_of(estimator: Any, n: int) -> int | None:
+    """Rows in the pool, or None for all n."""
+    if estimator.pool_size is None:
+        return None
+    return min(check_count("pool_size", estimator.pool_size), n)
+
+
+def continues(old: Forest, recipe: Recipe, n: int, p: int) -> bool:
+    """Whether a recipe only adds trees to a forest that was fitted on n rows and p features."""
+    same = vars(old.recipe) | {"n_estimators": recipe.n_estimators} == vars(recipe)
+    return same and (old.n_rows, old.n_features) == (n, p) and recipe.n_estimators >= len(old.trees)
+
+
+def _optional(name: str, value: Any, low: int = 1) -> int | None:
+    return None if value is None else check_count(name, value, low)
+
+
+def _at_least_0(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not value >= 0:
+        raise SpecError(f"{name}={value!r} is out of range; give a number of at least 0")
+    return float(value)
+
+
+def _n_features(value: Any, p: int) -> int:
+    if value is None:
+        return p
+    if isinstance(value, str):
+        check_choice("max_features", value, ("sqrt", "log2"))
+        return max(1, int(np.sqrt(p) if value == "sqrt" else np.log2(p)))
+    return check_fraction_or_count("max_features", value, p, high=p)

@@ -1,0 +1,272 @@
+"""Similarity-and-metric forests (SMERF): grow trees, then tabulate their leaves.
+
+Two passes over groups of trees. Growing draws each tree's rows and splits them by equation (1);
+tabulating routes rows and sums distances between leaves, equation (2). Which rows vote, and on
+which distances, is free: the same rows, those out of bag, or others altogether.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import functools
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from dforest.errors import DataError, SpecError
+from dforest.methods.material import Held, Mapped, Material, dense_blocks, within_reach
+from dforest.methods.model import (
+    Forest,
+    Recipe,
+    draw_bag,
+    draw_pool,
+    joined_tables,
+    parted_tables,
+)
+from dforest.methods.notions import NOTIONS, Given, Voters
+from dforest.run.cluster import Cluster
+from dforest.run.here import Here
+from dforest.run.passes import Part, Pass
+from dforest.seeds import stream
+from dforest.store.receipts import Receipts
+from dforest.tree.binning import make_table
+from dforest.tree.grow import Limits, grow
+from dforest.tree.layout import Tree, best_first, joined, parted, pruned
+from dforest.tree.route import route
+
+BLOCK_ROWS = 16_384  # rows of a subtree whose codes stay in a core's own cache
+GROUPS = 32  # tasks of a pass over trees; fixed, so that receipts fit any cluster
+
+_keep: contextvars.ContextVar[Receipts | None] = contextvars.ContextVar("keep", default=None)
+_rooms = threading.local()  # a thread's room to copy distances to: fresh memory is slow memory
+
+
+@contextlib.contextmanager
+def keeping(receipts: Receipts) -> Iterator[None]:
+    """Keep finished groups of trees under these receipts; a killed fit then takes up from them."""
+    token = _keep.set(receipts)
+    try:
+        yield
+    finally:
+        _keep.reset(token)
+
+
+class TableOptions(NamedTuple):
+    """What leaf tables are asked to be."""
+
+    self_pairs: bool
+    max_cells: int  # cells a dense table may have
+
+
+def fit(
+    recipe: Recipe, X, given: Given, runner: Here | Cluster, pool_size=None, old=None
+) -> Forest:
+    """Grow and tabulate a forest.
+
+    Parameters
+    ----------
+    X : (n, p) ndarray or CSR
+    given : Given
+        Checked distances between the n rows.
+    pool_size : int, optional
+        Rows that trees may draw from; None for all.
+    old : Forest, optional
+        A forest of the same recipe with fewer trees, whose trees are kept.
+    """
+    n = X.shape[0]
+    pool = None if pool_size in (None, n) else draw_pool(recipe.seed, n, pool_size)
+    drawn_from, within = (X, given) if pool is None else _only(X, given, pool)
+    begun = len(old.trees) if old else 0
+    trees = list(old.trees) if old else []
+    if begun < recipe.n_estimators:
+        table = make_table(
+            drawn_from,
+            max_bins=recipe.max_bins,
+            row_major=drawn_from.shape[0] > BLOCK_ROWS,
+            keep_values=recipe.projections == "sparse",
+        )
+        material = Material(drawn_from, within, table)
+        groups = _groups(begun, recipe.n_estimators)
+        step = functools.partial(_grow_group, recipe=recipe)
+        for part in _over_trees("grow-trees", step, groups, material, runner, recipe):
+            trees += parted(part)
+    forest = Forest(recipe, n, X.shape[1], pool, trees, [], given.notion, None, None)
+    return tabulate(forest, X, given, recipe.leaf_rows, runner, "tabulate-leaves")
+
+
+def tabulate(forest: Forest, X, given: Given, leaf_rows: str, runner, name: str) -> Forest:
+    """The same trees with new leaf tables, from the rows of ``X`` and their distances.
+
+    ``leaf_rows`` other than "all" means the rows that the forest was fitted on.
+    """
+    n, recipe = X.shape[0], forest.recipe
+    if leaf_rows != "all" and n != forest.n_rows:
+        raise DataError(
+            f'leaf_rows="{leaf_rows}" needs the {forest.n_rows} rows of the fit, got {n} rows; '
+            'use leaf_rows="all" for other rows'
+        )
+    votes = functools.partial(
+        _tabulate_group, recipe=recipe, n_pool=_pool_size(forest), pool=forest.pool,
+        leaf_rows=leaf_rows,
+    )  # fmt: skip
+    material = Material(X, given, trees=forest.trees)
+    groups = _groups(0, len(forest.trees))
+    tables, leaves, fallbacks = [], [], []
+    for group, part in zip(
+        groups, _over_trees(name, votes, groups, material, runner, recipe), strict=True
+    ):
+        leaves.append(part.pop("leaves"))
+        fallbacks.append(part.pop("fallbacks"))
+        tables += parted_tables(part, [forest.trees[t] for t in group])
+    changed = {"tables": tables, "fallbacks": np.concatenate(fallbacks)}
+    changed |= {"table_notion": given.notion}
+    if name == "tabulate-leaves":
+        changed["leaves"] = np.concatenate(leaves, axis=1)
+    return dataclasses.replace(forest, **changed)
+
+
+def _pool_size(forest: Forest) -> int:
+    return forest.n_rows if forest.pool is None else len(forest.pool)
+
+
+def _only(X, given: Given, rows):
+    return X[rows], NOTIONS[given.notion].take(given, rows)
+
+
+def _groups(begin: int, end: int) -> list[range]:
+    size = max(1, -(-(end - begin) // GROUPS))
+    return [range(t, min(t + size, end)) for t in range(begin, end, size)]
+
+
+def _over_trees(name, step, groups, material: Material, runner, recipe) -> Iterator[Part]:
+    """Run a step over groups of trees, on what the runner can reach, keeping receipts if asked."""
+    keep = _keep.get()
+    if keep is not None:
+        work = f"{keep.fingerprint} {_digest(name, material, recipe, step.keywords)}"
+        keep = Receipts(keep.folder, work)
+    with within_reach(material, runner) as source:
+        job = Pass(name, functools.partial(step, source=source), [[g] for g in groups], keep=keep)
+        yield from runner.run(job)
+
+
+def _digest(name: str, material: Material, recipe: Recipe, said: dict) -> str:
+    """Fingerprint of a pass: everything that its parts depend on."""
+    digest = hashlib.sha256(name.encode())
+    digest.update(json.dumps(dataclasses.asdict(recipe), sort_keys=True).encode())
+    digest.update(
+        repr(sorted((k, v) for k, v in said.items() if isinstance(v, str | int))).encode()
+    )
+    X, given = material.X, material.given
+    arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+    for array in [*arrays, *given.arrays.values()]:
+        digest.update(str((array.dtype, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array))
+    digest.update(repr(sorted(given.facts.items())).encode())
+    return digest.hexdigest()
+
+
+# Growing ---------------------------------------------------------------------------------------
+
+
+def _grow_group(group: range, *, source: Held | Mapped, recipe: Recipe) -> Part:
+    """Task: grow some trees."""
+    material = source.open()
+    return joined([grow_tree(material, recipe, t) for t in group])
+
+
+def grow_tree(material: Material, recipe: Recipe, number: int) -> Tree:
+    """Grow tree ``number`` from its own streams."""
+    n, given = material.X.shape[0], material.given
+    rows, weights = draw_bag(recipe, n, number)
+    limits = _limits(recipe, given.notion, weights.sum())
+    room = _room(min(len(rows), limits.block_rows)) if given.notion == "precomputed" else None
+    key = int(stream(recipe.seed, "tree", number, "nodes").integers(2**63))
+    criterion = NOTIONS[given.notion].criterion(given, room)
+    tree = grow(material.table, criterion, rows, weights, key, limits)
+    if recipe.max_leaf_nodes is None:
+        return tree
+    return pruned(tree, best_first(tree, recipe.max_leaf_nodes))
+
+
+def _limits(recipe: Recipe, notion: str, n_drawn: float) -> Limits:
+    is_matrix = notion == "precomputed"  # only there does a search cost more than linear time
+    cap = recipe.max_split_rows if is_matrix else None
+    block = (cap or np.iinfo(np.int64).max) if is_matrix else BLOCK_ROWS
+    return Limits(
+        float(recipe.min_samples_leaf),
+        float(recipe.min_samples_split),
+        np.iinfo(np.int64).max if recipe.max_depth is None else recipe.max_depth,
+        recipe.min_impurity_decrease * n_drawn,
+        recipe.max_features,
+        cap or 0,
+        int(block),
+        recipe.projections == "sparse",
+    )
+
+
+def _room(side: int) -> np.ndarray:
+    """Give the thread its (side, side) float32 room, made anew only when it must be larger."""
+    if getattr(_rooms, "flat", np.empty(0)).size < side * side:
+        _rooms.flat = np.empty(side * side, np.float32)
+    return _rooms.flat[: side * side].reshape(side, side)
+
+
+# Tabulating ------------------------------------------------------------------------------------
+
+
+def _tabulate_group(
+    group: range, *, source: Held | Mapped, recipe: Recipe, n_pool: int, pool, leaf_rows: str
+) -> Part:
+    """Task: route all rows through some trees, and tabulate those that vote."""
+    material = source.open()
+    trees = [material.trees[t] for t in group]
+    leaves = route_all(trees, material.X)
+    tables, fallbacks = [], []
+    for number, tree, leaf in zip(group, trees, leaves.T, strict=True):
+        rows, weights = voters(recipe, number, n_pool, pool, len(leaf), leaf_rows)
+        options = TableOptions(recipe.self_pairs, max_cells(recipe))
+        given = material.given
+        table, n_filled = NOTIONS[given.notion].table(
+            given, tree, Voters(rows, leaf[rows], weights), options
+        )
+        tables.append(table)
+        fallbacks.append(n_filled)
+    return joined_tables(tables) | {"leaves": leaves, "fallbacks": np.array(fallbacks)}
+
+
+def max_cells(recipe: Recipe) -> int:
+    """Cells that a dense table may have, so that all tables stay within the budget.
+
+    A table of C cells takes 8 bytes for each of C (C + 1) / 2 pairs: a mean, and its pairs.
+    """
+    return max(1, int(np.sqrt(recipe.table_budget / (4.0 * recipe.n_estimators))))
+
+
+def voters(recipe: Recipe, tree: int, n_pool: int, pool, n: int, leaf_rows: str):
+    """Rows that a tree tabulates, and how often each counts."""
+    if leaf_rows == "all":
+        return np.arange(n), np.ones(n)
+    rows, weights = draw_bag(recipe, n_pool, tree)
+    rows = rows if pool is None else pool[rows]
+    if leaf_rows == "in_bag":
+        return rows, weights
+    rows = np.setdiff1d(np.arange(n), rows)
+    if not len(rows):
+        raise SpecError(
+            f'leaf_rows="out_of_bag": tree {tree} drew all {n} rows; draw fewer with max_samples'
+        )
+    return rows, np.ones(len(rows))
+
+
+def route_all(trees: list[Tree], X) -> np.ndarray:
+    """Leaf of each row in each tree: (n, T) int32."""
+    leaves = np.empty((X.shape[0], len(trees)), np.int32)
+    for rows, block in dense_blocks(X):
+        for t, tree in enumerate(trees):
+            leaves[rows, t] = route(tree, block)
+    return leaves
