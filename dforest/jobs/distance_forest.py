@@ -3,17 +3,15 @@
 import functools
 from typing import Any
 
-import numpy as np
-
-from dforest.arrays import Graph
 from dforest.errors import DataError
-from dforest.estimators.forests import cross_validate
+from dforest.estimators.validation import cross_validate
 from dforest.jobs import sources
 from dforest.jobs.learning import forest_of, learn
-from dforest.jobs.plan import Step, Work
+from dforest.jobs.plan import Step, Work, mean_and_spread
 from dforest.jobs.spec import DistanceForestJob
 
 N_TELLING = 10  # features named in the results
+SCORES = {"held_out": "test_score", "held_out_to_seen": "seen_score"}  # names there and here
 COLUMNS = {"indicator": "labels", "half_squared": "response", "absolute": "response"}
 
 
@@ -61,18 +59,17 @@ def _data(job: DistanceForestJob) -> tuple[Any, Any]:
         return points, sources.matrix_at(job.matrix)
     if job.distance == "graph":
         assert job.graph is not None
-        graph = sources.read_links(job.graph)
-        return points, Graph(graph.weights, far=graph.far)
+        return points, sources.read_links(job.graph)
     return points, sources.column_of(job.points, COLUMNS[job.distance])
 
 
 def _judge(job: DistanceForestJob, work: Work) -> dict[str, Any]:
-    """Score on pairs of rows held out, fold by fold."""
-    assert job.evaluate is not None
-    X, target = sources.read_points(job.points), _data(job)[1]
-    target = np.asarray(target) if job.distance == "precomputed" else target
-    scores = cross_validate(forest_of(job, job.distance), X, target, cv=job.evaluate.folds)
-    return {"r2": [float(score) for score in scores]}
+    """Score on pairs with rows held out, fold by fold."""
+    assert job.evaluate is not None  # else there is no such step
+    points, target = _data(job)
+    forest = forest_of(job, job.distance)
+    found = cross_validate(forest, points, target, cv=job.evaluate.folds, client=work.client)
+    return {key: [float(score) for score in found[name]] for key, name in SCORES.items()}
 
 
 def _learn(job: DistanceForestJob, work: Work) -> dict[str, Any]:
@@ -88,19 +85,18 @@ def _learn(job: DistanceForestJob, work: Work) -> dict[str, Any]:
 
 def results(job: DistanceForestJob, done: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Sum up the steps: mean and spread over folds, the model, the features."""
-    if "judge" not in done:
-        return done["learn"]
-    scores = done["judge"]["r2"]
-    spread = {"mean": float(np.mean(scores)), "spread": float(np.std(scores, ddof=1))}
-    return {"folds": len(scores), "r2": spread, **done["learn"]}
+    scores = {key: mean_and_spread(folds) for key, folds in done.get("judge", {}).items()}
+    return {**({"r2": scores} if scores else {}), **done["learn"]}
 
 
 def as_text(found: dict[str, Any]) -> list[str]:
     """Lines for people."""
     lines = []
     if "r2" in found:
-        r2, folds = found["r2"], found["folds"]
-        lines += [
-            f"R^2 on pairs held out: {r2['mean']:.3f} ({r2['spread']:.3f} over {folds} folds)"
-        ]
+        lines += ["R^2 over pairs, mean over folds (spread)", ""]
+        for key, score in found["r2"].items():
+            lines.append(
+                f"  {key.replace('_', ' '):24} {score['mean']:.3f} ({score['spread']:.3f})"
+            )
+        lines.append("")
     return lines + sources.telling_as_text(found["telling"])

@@ -1,22 +1,23 @@
 """Plan a job, and run it: step by step, each step's results on disk before the next begins."""
 
+import contextlib
 import hashlib
 import json
 import pathlib
 import shutil
+from collections.abc import Iterator
 from typing import Any
 
 from dforest.errors import DforestError
 from dforest.jobs import distance_forest, link_prediction
 from dforest.jobs.cluster import client_at, cluster_at
 from dforest.jobs.plan import Step, Work, as_plan, check_budget
-from dforest.jobs.record import DECIDING, Record, stamp, versions
+from dforest.jobs.record import DECIDING, WORKING, Record, stamp, versions
 from dforest.jobs.spec import AnyJob
 from dforest.run.client import ClusterSpec, preflight
 from dforest.run.events import listening, progress
 from dforest.store.lock import Lock
 
-WORKING = "working"  # folder of what only a half-finished run needs
 MODULES: dict[str, Any] = {
     "link_prediction": link_prediction,
     "distance_forest": distance_forest,
@@ -68,20 +69,27 @@ def launch(job: AnyJob, where: str | None = None, *, resume: bool = False) -> di
             return record.facts
         plan = as_plan(steps, done=list(record.facts["steps"]))
         check_budget(plan, _budget(cluster))
-        record.write("running", plan=plan)
-        try:
-            with client_at(cluster) as client, listening(record.listen):
-                if client is not None:
-                    preflight(client, job.output)
-                _do(steps, record, _work(job.output, request, record, client))
-        except BaseException as error:
-            why = str(error) if isinstance(error, DforestError) else type(error).__name__
-            record.write("stopped", error=why)
-            raise
+        with client_at(cluster) as client, _told(record, plan):
+            if client is not None:
+                preflight(client, job.output)
+            _do(steps, record, _work(job.output, request, record, client))
         shutil.rmtree(job.output / WORKING, ignore_errors=True)
-        record.facts.pop("error", None)
         record.write("finished", results=module.results(job, record.facts["steps"]))
     return record.facts
+
+
+@contextlib.contextmanager
+def _told(record: Record, plan: dict[str, Any]) -> Iterator[None]:
+    """Keep ``run.json`` true while steps are done, also when they are stopped."""
+    record.facts.pop("error", None)
+    record.write("running", plan=plan)
+    try:
+        with listening(record.listen):
+            yield
+    except BaseException as error:
+        why = str(error) if isinstance(error, DforestError) else type(error).__name__
+        record.write("stopped", error=why)
+        raise
 
 
 def request_of(job: AnyJob) -> dict[str, Any]:
@@ -107,6 +115,7 @@ def _do(steps: list[Step], record: Record, work: Work) -> None:
     with progress("steps", len(steps)) as count:
         for step in steps:
             if step.name not in record.facts["steps"]:
+                record.step = step.name
                 record.finish_step(step.name, step.do(work))
             count()
 

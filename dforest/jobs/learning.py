@@ -32,5 +32,6 @@ def learn(job: Any, name: str, work: Work, X, distance: str, target, links=None)
     with keeping(Receipts(work.working / name, work.fingerprint)):
         forest.fit(X, target, client=work.client)
         if links is not None:
-            forest.refit_leaves(X, links, distance="graph", client=work.client)
+            rows = job.forest.leaf_rows
+            forest.refit_leaves(X, links, distance="graph", leaf_rows=rows, client=work.client)
     return forest

@@ -11,7 +11,7 @@ from dforest.errors import DataError
 from dforest.estimators.scores import ranking_scores
 from dforest.jobs import sources
 from dforest.jobs.learning import learn
-from dforest.jobs.plan import Step, Work
+from dforest.jobs.plan import Step, Work, mean_and_spread
 from dforest.jobs.spec import GraphSpectrum, LinkPrediction
 from dforest.methods.links import cosine_pairs, graph_spectrum, links_to_judge, row_folds, walks
 
@@ -88,13 +88,9 @@ def _fit(job: LinkPrediction, name: str, work: Work, X, weights: sparse.csr_arra
 def results(job: LinkPrediction, done: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Sum up the steps: mean and spread over folds of each measure, beside the baseline's."""
     folds = [done[f"fold-{k + 1}"] for k in range(job.evaluate.folds)]
-    scores = {who: {key: _spread([fold[who][key] for fold in folds]) for key in MEASURES}
+    scores = {who: {key: mean_and_spread([fold[who][key] for fold in folds]) for key in MEASURES}
               for who in RANKERS}  # fmt: skip
     return {"folds": len(folds), **scores, **done["learn"]}
-
-
-def _spread(values: list[float]) -> dict[str, float]:
-    return {"mean": float(np.mean(values)), "spread": float(np.std(values, ddof=1))}
 
 
 def as_text(found: dict[str, Any]) -> list[str]:

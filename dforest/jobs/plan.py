@@ -1,6 +1,7 @@
 """Work as steps: what each will cost is said before any is done."""
 
 import pathlib
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,3 +81,12 @@ def as_size(n_bytes: float) -> str:
             return f"{n_bytes:.0f} B" if unit == "B" else f"{n_bytes:.1f} {unit}"
         n_bytes /= 1024
     return f"{n_bytes:.1f} TiB"
+
+
+def mean_and_spread(values: Sequence[float]) -> dict[str, float]:
+    """Mean, and standard deviation, of one number for each fold.
+
+    >>> mean_and_spread([1.0, 2.0, 3.0])
+    {'mean': 2.0, 'spread': 1.0}
+    """
+    return {"mean": statistics.fmean(values), "spread": statistics.stdev(values)}

@@ -13,6 +13,7 @@ from dforest.errors import SpecError
 from dforest.run.events import Event
 
 FILE = "run.json"
+WORKING = "working"  # folder of what only a half-finished run needs
 DECIDING = ("dforest", "numpy", "scipy", "numba")  # versions that the bits of a result depend on
 REPORTED = (*DECIDING, "zarr", "dask", "distributed", "scikit-learn")
 
@@ -44,6 +45,8 @@ class Record:
 
     Attributes
     ----------
+    step : str or None
+        The one that is being done.
     facts : dict
         What ``run.json`` holds: request, status (running, stopped, finished), versions, steps
         (name -> results), passes (timings and counts), results.
@@ -51,6 +54,7 @@ class Record:
 
     def __init__(self, folder: pathlib.Path, request: dict[str, Any]):
         self.folder, self._start = folder, time.monotonic()
+        self.step: str | None = None
         self.facts: dict[str, Any] = {
             "format": "dforest run",
             "version": 1,
@@ -82,8 +86,10 @@ class Record:
                 f"output: {folder} holds the {found['status']} run of another request "
                 f"({differs}); give another output, or remove the folder"
             )
+        n_done = len(found["steps"])
+        if not n_done and not (folder / WORKING).exists():
+            return record  # it never began to work
         if found["status"] != "finished" and not resume:
-            n_done = len(found["steps"])
             raise SpecError(
                 f"output: {folder} holds a half-finished run of this request ({n_done} steps "
                 "done); continue it with --resume, or remove the folder"
@@ -99,9 +105,9 @@ class Record:
     def listen(self, event: Event) -> None:
         """Keep the timing and the counts of every pass that ended."""
         if event.kind == "end":
-            passed = {"name": event.name, "done": event.done, "total": event.total}
-            passed |= {"seconds": round(event.seconds, 3), "bytes": event.bytes}
-            self.facts["passes"].append(passed)
+            counts = {"done": event.done, "total": event.total, "bytes": event.bytes}
+            passed = {"step": self.step, "name": event.name, "seconds": round(event.seconds, 3)}
+            self.facts["passes"].append(passed | counts)
 
     def finish_step(self, name: str, results: dict[str, Any]) -> None:
         """Note that a step is done; it will not be done again."""

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from dforest.arrays import Graph
 from dforest.errors import DataError, SpecError
 from dforest.store import schema
 from dforest.store.dataset import Dataset
-from dforest.store.graph import StoredGraph, checked_weights, read_graph
+from dforest.store.graph import read_graph
 from dforest.store.matrix import MatrixStore
-
-DEFAULT_FAR = 1.0  # distance of two rows without a link, where the file does not say
 
 
 class Look(NamedTuple):
@@ -69,12 +68,13 @@ def read_points(path: pathlib.Path) -> np.ndarray | sparse.csr_array:
     return _csr(path, "points") if path.suffix == ".npz" else np.array(_npy(path, "points"))
 
 
-def read_links(path: pathlib.Path) -> StoredGraph:
-    """Weights of a graph, checked to be symmetric, and the distance of rows without a link."""
+def read_links(path: pathlib.Path) -> Graph:
+    """Links of all rows, checked to have no direction; self-loops of a file are dropped."""
     if path.is_dir():
-        return read_graph(path)
+        stored = read_graph(path)
+        return Graph(stored.weights, stored.far)
     try:
-        return StoredGraph(checked_weights(_csr(path, "graph")), DEFAULT_FAR, None)
+        return Graph(_csr(path, "graph"))
     except DataError as error:
         raise DataError(f"graph: {path}: {error}") from None
 

@@ -32,6 +32,12 @@ class ForestSpec(Keys):
         default=None, description="Most leaves."
     )
     min_samples_leaf: Count = Field(default=5, description="Fewest rows of a leaf.")
+    min_samples_split: Annotated[int, Field(ge=2)] = Field(
+        default=2, description="Fewest rows of a node that is split."
+    )
+    min_impurity_decrease: Annotated[float, Field(ge=0)] = Field(
+        default=0.0, description="Least gain of a split, as a share of the root's rows."
+    )
     max_split_rows: Annotated[int, Field(ge=2)] | None = Field(
         default=2_000, description="Rows on which a node's split is searched; null for all of them."
     )
@@ -52,6 +58,9 @@ class ForestSpec(Keys):
     )
     pool_size: Annotated[int, Field(ge=2)] | None = Field(
         default=None, description="Rows that trees may draw from when the matrix exceeds memory."
+    )
+    table_budget: Count = Field(
+        default=1 << 30, description="Bytes of dense leaf tables; beyond it they get coarser."
     )
 
 

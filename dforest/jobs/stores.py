@@ -4,11 +4,10 @@ import pathlib
 import time
 from typing import Any
 
-from dforest.errors import StoreError
 from dforest.jobs.record import FILE, read_record
 from dforest.run.events import Event, emit
 from dforest.store import ingest as ingesting
-from dforest.store import schema
+from dforest.store.describe import describe
 
 
 def ingest(source: str, path: str, **options: Any) -> dict[str, Any]:
@@ -36,24 +35,11 @@ def inspect(path: str) -> dict[str, Any]:
         There is nothing there, or nothing of dforest's.
     """
     place = pathlib.Path(path)
-    if not place.exists():
-        raise StoreError(f"{path} does not exist")
     if (place / FILE).is_file():
         record = read_record(place)
         keys = ("format", "status", "started", "seconds", "error", "results")
         return {"path": path, **{key: record[key] for key in keys if key in record}}
-    group = schema.open_group(place)
-    pointer = schema.read_pointer(place)
-    files = [file.stat().st_size for file in place.rglob("*") if file.is_file()]
-    return {
-        "path": path,
-        "format": pointer["format"],
-        "version": pointer["version"],
-        **{key: _short(value) for key, value in schema.facts(group).items()},
-        "arrays": {name: f"{array.dtype} {array.shape}" for name, array in sorted(group.arrays())},
-        "files": len(files),
-        "bytes": sum(files),
-    }
+    return {key: _short(value) for key, value in describe(place).items()}
 
 
 def _short(value: Any) -> Any:

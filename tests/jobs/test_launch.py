@@ -24,7 +24,7 @@ def stop_after(n_steps):
     """Return a listener that stops a run once so many of its steps are done."""
 
     def listen(event):
-        if event.name == "steps" and event.kind == "step" and event.done == n_steps:
+        if event.name == "steps" and event.kind != "end" and event.done == n_steps:
             raise KeyboardInterrupt
 
     return listen
@@ -86,6 +86,14 @@ def test_launch__resumes_a_stopped_run_with_the_same_results(link_job):
     resumed = launch(job, resume=True)
     assert resumed["results"] == undisturbed["results"]
     assert "error" not in resumed
+
+
+def test_launch__that_never_began_to_work_may_begin_anew(link_job):
+    job = read_job(link_job)
+    with pytest.raises(KeyboardInterrupt), listening(stop_after(0)):
+        launch(job)
+    assert json.loads((job.output / "run.json").read_text())["status"] == "stopped"
+    assert launch(job)["status"] == "finished"
 
 
 def test_launch__refuses_the_output_of_another_request_and_says_what_differs(link_job):
