@@ -34,7 +34,7 @@ def fresh_seed(random_state) -> int:
 
 @jit
 def scramble(key):
-    """SplitMix64's finalizer (Steele et al. 2014): uint64 -> uint64, a bijection that mixes well."""
+    """SplitMix64's finalizer (Steele et al. 2014): uint64 -> uint64, a mixing bijection."""
     key = np.uint64(key) + np.uint64(0x9E3779B97F4A7C15)
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -87,17 +87,18 @@ def _check_matrix(Z, n, labels) -> Given:
 
 
 def _matrix_criterion(given: Given, room: np.ndarray):
-    return precomputed(given.arrays["z"], given.facts["has_unknown"], room)
+    facts = given.facts
+    return precomputed(given.arrays["z"], facts["largest"], facts["has_unknown"], room)
 
 
 def _matrix_table(given: Given, tree: Tree, voters: Voters, options):
     shape = leaves.shape_of(tree)
     cell = leaves.cells_within(tree, options.max_cells)
     n_cells = int(cell[-1]) + 1
-    scale = leaves.grid_scale(given.facts["largest"], max(voters.weights.sum(), 1.0) ** 2)
+    scale = leaves.matrix_scale(given.facts["largest"], voters.weights.sum())
     sums = leaves.square_sums(
         cell[voters.leaf], n_cells, given.arrays["z"], voters.rows, voters.weights, scale,
-        options.self_pairs,
+        options.self_pairs, given.facts["has_unknown"],
     )  # fmt: skip
     return leaves.matrix_table(shape, cell, sums, scale)
 

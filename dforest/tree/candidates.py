@@ -13,7 +13,7 @@ from dforest.jit import jit
 from dforest.seeds import draw_below
 
 MAX_TERMS = 4  # features added up in one oblique candidate, at most
-SHORT = 32  # below this insertion sort beats radix sort
+SHORT = 64  # below this insertion sort beats radix sort
 
 
 class Columns(NamedTuple):

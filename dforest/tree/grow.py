@@ -24,11 +24,10 @@ from dforest.tree.candidates import (
     make_columns,
     project,
 )
-from dforest.tree.criteria import Node, pair_sums, part, settled, start, take
+from dforest.tree.criteria import Node, accuracy, pair_sums, part, settled, start, take
 from dforest.tree.criteria.verbs import part_rows
 from dforest.tree.layout import Tree
 
-TIE = 1e-12  # gains closer than this, relative to what they are the difference of, are equal
 ROOM = 1 << 20  # numbers that the columns of one search may take, where more than one would fit
 
 
@@ -58,8 +57,7 @@ class Frame(NamedTuple):
 
     lo: int
     hi: int
-    a: int
-    b: int
+    own: tuple[int, int, int]
     depth: int
     key: int
     parent: int  # whose right child it is, or -1
@@ -99,10 +97,11 @@ def _room_for(n_rows, oblique):
 
 
 @jit
-def best_cut(columns, c, min_leaf, best):
+def best_cut(columns, c, min_leaf, tie, best):
     """The best cut of column ``c`` by equation (1), if it beats the cut ``best``.
 
-    Gains within `TIE` are equal, and the earlier cut wins: the earlier column, then the lowest cut.
+    Gains closer than ``tie``, relative to what they are the difference of, are equal: the earlier
+    column wins, then the lower cut.
     """
     last = columns.n_ranks[c] - 1
     left, right, count = columns.left[c], columns.right[c], columns.count[c]
@@ -115,7 +114,7 @@ def best_cut(columns, c, min_leaf, best):
             break
         parts = (whole / n, left[r] / n_left, right[r] / n_right)
         gain = parts[0] - parts[1] - parts[2]
-        if gain > best.gain + TIE * (abs(parts[0]) + abs(parts[1]) + abs(parts[2])):
+        if gain > best.gain + tie * (abs(parts[0]) + abs(parts[1]) + abs(parts[2])):
             best = Cut(gain, columns.marks[c, r], columns.missing_left[c])
     return best
 
@@ -156,7 +155,7 @@ def search(table, member, crit, weights, node, key, limits, min_leaf, order, col
             columns.count,
         )
         for c in range(held):
-            better = best_cut(columns, c, min_leaf, best)
+            better = best_cut(columns, c, min_leaf, accuracy(crit), best)
             if better.gain > best.gain:
                 best = better
                 terms[:] = columns.terms[c]
@@ -242,12 +241,11 @@ def _grow_block(out, table, crit, weights, frame, limits):
     member, order = np.arange(n), np.arange(len(table.n_codes))
     columns, goes_left = _columns_for(table, n, limits), np.empty(n, np.bool_)
     terms, signs = np.empty(MAX_TERMS, np.int32), np.empty(MAX_TERMS)
-    a, b = start(crit)
-    stack = [Frame(0, n, a, b, frame.depth, frame.key, frame.parent)]
+    stack = [Frame(0, n, start(crit), frame.depth, frame.key, frame.parent)]
     while stack:
-        lo, hi, a, b, depth, key, parent = stack.pop()
+        lo, hi, own, depth, key, parent = stack.pop()
         node, w = _open(out, weights[lo:hi].sum(), parent), weights[lo:hi]
-        here = Node(lo, hi, a, b)
+        here = Node(lo, hi, own)
         if _stays_leaf(w, depth, limits) or settled(crit, here):
             continue
         cut = search(
@@ -265,8 +263,8 @@ def _grow_block(out, table, crit, weights, frame, limits):
         part_rows(member, lo, hi, goes)
         part_rows(weights, lo, hi, goes)
         middle = lo + goes.sum()
-        stack.append(Frame(middle, hi, right[0], right[1], depth + 1, child_key(key, 1), node))
-        stack.append(Frame(lo, middle, left[0], left[1], depth + 1, child_key(key, 0), -1))
+        stack.append(Frame(middle, hi, right, depth + 1, child_key(key, 1), node))
+        stack.append(Frame(lo, middle, left, depth + 1, child_key(key, 0), -1))
 
 
 @jit
@@ -306,10 +304,10 @@ def _grow(table, crit, rows, weights, key, limits):
     order = np.arange(len(table.n_codes))
     goes_left = np.empty(len(rows), np.bool_)
     terms, signs = np.empty(MAX_TERMS, np.int32), np.empty(MAX_TERMS)
-    stack = [Frame(0, len(rows), 0, 0, 0, key, -1)]
+    stack = [Frame(0, len(rows), (0, 0, 0), 0, key, -1)]
     while stack:
         frame = stack.pop()
-        lo, hi, _, _, depth, key, parent = frame
+        lo, hi, own, depth, key, parent = frame
         w = weights[lo:hi]
         if hi - lo <= limits.block_rows:
             block = _block_of(table, rows[lo:hi])
@@ -325,8 +323,7 @@ def _grow(table, crit, rows, weights, key, limits):
             seen = weights[picked].sum()
             min_leaf = min_leaf if 4.0 * min_leaf <= seen else np.ceil(min_leaf * seen / n)
         sub = take(crit, rows[picked])
-        a, b = start(sub)
-        here = Node(0, len(picked), a, b)
+        here = Node(0, len(picked), start(sub))
         if settled(sub, here):
             continue
         cut = search(
@@ -346,8 +343,8 @@ def _grow(table, crit, rows, weights, key, limits):
         part_rows(rows, lo, hi, goes)
         part_rows(weights, lo, hi, goes)
         middle = lo + goes.sum()
-        stack.append(Frame(middle, hi, 0, 0, depth + 1, child_key(key, 1), node))
-        stack.append(Frame(lo, middle, 0, 0, depth + 1, child_key(key, 0), -1))
+        stack.append(Frame(middle, hi, own, depth + 1, child_key(key, 1), node))
+        stack.append(Frame(lo, middle, own, depth + 1, child_key(key, 0), -1))
     return out
 
 

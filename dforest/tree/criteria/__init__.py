@@ -1,9 +1,9 @@
-"""Notions of distance that a tree can be grown to explain; one file a kind, five verbs for all."""
+"""Notions of distance that a tree can be grown to explain; one file a kind, six verbs for all."""
 
 from dforest.tree.criteria.listed import Listed, listed
 from dforest.tree.criteria.matrix import Precomputed, precomputed
 from dforest.tree.criteria.responses import Absolute, HalfSquared, Indicator
-from dforest.tree.criteria.verbs import Node, pair_sums, part, settled, start, take
+from dforest.tree.criteria.verbs import Node, accuracy, pair_sums, part, settled, start, take
 
 __all__ = [
     "Absolute",
@@ -12,6 +12,7 @@ __all__ = [
     "Listed",
     "Node",
     "Precomputed",
+    "accuracy",
     "listed",
     "pair_sums",
     "part",

@@ -6,6 +6,9 @@ import numpy as np
 
 from dforest.jit import jit
 from dforest.tree.criteria.verbs import (
+    EXACT,
+    FILLED,
+    accuracy,
     body,
     count_rows,
     pair_sums,
@@ -25,7 +28,8 @@ class Listed(NamedTuple):
     node's listed pairs of different rows.
 
     A pair is left of a cut if the later of its rows is, and right of it if the earlier one is; so
-    two histograms over the node's pairs ``a:b`` answer all cuts of a column.
+    two histograms over the node's pairs answer all cuts of a column. A node's own numbers are the
+    first and the stop of its pairs.
     """
 
     first: np.ndarray  # (e,) int32, rows by their number at `take`, first <= second
@@ -62,12 +66,17 @@ def _(crit, rows):
 
 @body(start, Listed)
 def _(crit):
-    return 0, len(crit.z)
+    return 0, len(crit.z), 0
+
+
+@body(accuracy, Listed)
+def _(crit):
+    return FILLED if np.isnan(crit.far) else EXACT
 
 
 @body(settled, Listed)
 def _(crit, node):
-    return node.hi - node.lo < 2 or (node.a == node.b and np.isnan(crit.far))
+    return node.hi - node.lo < 2 or (node.own[0] == node.own[1] and np.isnan(crit.far))
 
 
 @jit
@@ -83,14 +92,15 @@ def _by_number(crit, node, values, n):
 def _(crit, weights, node, ranks, n_ranks, left, right, count):
     k, n = node.hi - node.lo, len(crit.number)
     by_number = _by_number(crit, node, weights[node.lo : node.hi], n)
-    weight = np.empty(node.b - node.a)  # ordered pairs of drawn rows
+    a, b, _ = node.own
+    weight = np.empty(b - a)  # ordered pairs of drawn rows
     total, known = 0.0, 0.0
-    for e in range(node.a, node.b):
+    for e in range(a, b):
         one, other = crit.first[e], crit.second[e]
-        weight[e - node.a] = (2.0 if one != other else 1.0) * by_number[one] * by_number[other]
+        weight[e - a] = (2.0 if one != other else 1.0) * by_number[one] * by_number[other]
         if one != other:
-            total += weight[e - node.a] * crit.z[e]
-            known += weight[e - node.a]
+            total += weight[e - a] * crit.z[e]
+            known += weight[e - a]
     is_graph = not np.isnan(crit.far)
     far = crit.far if is_graph else (total / known if known > 0.0 else 0.0)
     for c in range(len(n_ranks)):
@@ -98,8 +108,8 @@ def _(crit, weights, node, ranks, n_ranks, left, right, count):
         count_rows(weights, node, ranks[c], count[c, :m])
         nearer_left, nearer_right = np.zeros(m), np.zeros(m)
         place = _by_number(crit, node, ranks[c], n)
-        for e in range(node.a, node.b):
-            nearer = weight[e - node.a] * (crit.z[e] - far)
+        for e in range(a, b):
+            nearer = weight[e - a] * (crit.z[e] - far)
             one, other = place[crit.first[e]], place[crit.second[e]]
             nearer_left[max(one, other)] += nearer
             nearer_right[min(one, other)] += nearer
@@ -120,9 +130,9 @@ def _(crit, weights, node, ranks, n_ranks, left, right, count):
 @body(part, Listed)
 def _(crit, weights, node, goes_left):
     side = _by_number(crit, node, goes_left, len(crit.number))
-    first, second = crit.first[node.a : node.b].copy(), crit.second[node.a : node.b].copy()
-    z = crit.z[node.a : node.b].copy()
-    at = node.a
+    a, b, _ = node.own
+    first, second, z = crit.first[a:b].copy(), crit.second[a:b].copy(), crit.z[a:b].copy()
+    at = a
     ends = np.empty(2, np.int64)
     for goes in (True, False):  # pairs within the left child, then within the right; others go
         for e in range(len(z)):
@@ -131,4 +141,4 @@ def _(crit, weights, node, goes_left):
                 at += 1
         ends[0 if goes else 1] = at
     part_rows(crit.number, node.lo, node.hi, goes_left)
-    return (node.a, ends[0]), (ends[0], ends[1])
+    return (a, ends[0], 0), (ends[0], ends[1], 0)

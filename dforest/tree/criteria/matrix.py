@@ -11,8 +11,11 @@ import numpy as np
 
 from dforest.jit import jit
 from dforest.tree.criteria.verbs import (
+    EXACT,
+    FILLED,
     Node,
     accumulate,
+    accuracy,
     add_earlier,
     body,
     count_rows,
@@ -24,7 +27,7 @@ from dforest.tree.criteria.verbs import (
     start,
     take,
 )
-from dforest.tree.scan import GRID_BITS, largest_bits, snap, sum_earlier, sum_row
+from dforest.tree.scan import GRID_BITS, MAX_EXPONENT, largest_bits, snap, sum_earlier
 
 DENSE = 0.6  # below this share of live columns, copying them costs less than scanning the dead
 
@@ -32,8 +35,8 @@ DENSE = 0.6  # below this share of live columns, copying them costs less than sc
 class Precomputed(NamedTuple):
     """z read from a matrix, O(k^2) a column. Unknown pairs count as the node's mean known pair.
 
-    A node's own numbers: ``a`` is 1 once its rows of z are copied to ``own``, else 0; ``b`` is the
-    number of columns in which they hold their pairs.
+    A node's own numbers: whether its rows of z are copied to ``own``; the columns in which they
+    hold their pairs; and e, where no |z| of the node is above 2**e.
     """
 
     origin: np.ndarray  # (n, n) float32, symmetric, only read
@@ -41,47 +44,56 @@ class Precomputed(NamedTuple):
     source: np.ndarray  # (n,) int64: row and column of origin of each row, in node order
     number: np.ndarray  # (n,) int64: its row of own
     place: np.ndarray  # (n,) int64: its column at present
-    root: np.ndarray  # (2,) int64: the root's own numbers
+    root: np.ndarray  # (3,) int64: the root's own numbers
     has_unknown: bool
 
 
-def precomputed(z, has_unknown, own) -> Precomputed:
-    """The criterion of a whole matrix ``z`` (n, n) float32; ``own`` as in `Precomputed`."""
+def precomputed(z, largest, has_unknown, own) -> Precomputed:
+    """The criterion of a whole matrix ``z`` (n, n) float32, |z| <= largest; ``own`` as above."""
     every = np.arange(len(z))
-    root = np.array([0, len(z)])
+    root = np.array([0, len(z), _exponent(np.float64(largest))])
     return Precomputed(z, own, every, every.copy(), every.copy(), root, bool(has_unknown))
 
 
 @jit
-def _row(crit, i, node):
-    """Row of z of the node's row i, with the columns of the node and perhaps more."""
-    if node.a == 0:
-        return crit.origin[crit.source[i], : node.b]
-    return crit.own[crit.number[i], : node.b]
+def _exponent(largest):
+    """Least whole e with ``largest`` <= 2**e; 0 for 0."""
+    return np.int64(np.ceil(np.log2(largest))) if largest > 0.0 else np.int64(0)
+
+
+@jit
+def _pairs(crit, node):
+    """Where the node's rows are: a matrix, the number of its row for each, its columns."""
+    if node.own[0] == 0:
+        return crit.origin, crit.source[node.lo : node.hi], node.own[1]
+    return crit.own, crit.number[node.lo : node.hi], node.own[1]
 
 
 @jit
 def _keep_columns(crit, node):
     """Drop columns of rows that are not the node's, when it pays; the node's own numbers then."""
     k = node.hi - node.lo
-    if k > DENSE * node.b:
-        return node.a, node.b
-    wanted = np.sort(crit.place[node.lo : node.hi]).astype(np.uint32)  # unsigned: faster to index
-    column = np.empty(node.b, np.int64)
+    if k > DENSE * node.own[1]:
+        return node.own
+    z, slots, width = _pairs(crit, node)
+    place, own, bits = crit.place[node.lo : node.hi], crit.own, crit.own.view(np.int32)
+    wanted = np.sort(place).astype(np.uint32)  # unsigned: faster to index
+    column = np.empty(width, np.int64)
     for c in range(k):
         column[wanted[c]] = c
-    for i in range(node.lo, node.hi):
-        row, kept = _row(crit, i, node), crit.own[crit.number[i]]
+    top = np.zeros(1, np.int32)
+    for i in range(k):
+        row, kept = slots[i], crit.number[node.lo + i]
         for c in range(k):
-            kept[c] = row[wanted[c]]  # may be the same row: never overtakes, as wanted[c] >= c
-    for i in range(node.lo, node.hi):
-        crit.place[i] = column[crit.place[i]]
-    return 1, k
+            own[kept, c] = z[row, wanted[c]]  # may be one row: never overtakes, as wanted[c] >= c
+        top[0] = max(top[0], largest_bits(bits, kept, k))
+        place[i] = column[place[i]]
+    return np.int64(1), k, _exponent(np.float64(top.view(np.float32)[0]))
 
 
 @body(take, Precomputed)
 def _(crit, rows):
-    source, root = crit.source[rows], np.array([0, len(crit.origin)])
+    source, root = crit.source[rows], crit.root.copy()
     taken = Precomputed(
         crit.origin,
         crit.own,
@@ -91,13 +103,20 @@ def _(crit, rows):
         root,
         crit.has_unknown,
     )
-    root[0], root[1] = _keep_columns(taken, Node(0, len(rows), 0, len(crit.origin)))
+    root[0], root[1], root[2] = _keep_columns(
+        taken, Node(0, len(rows), (root[0], root[1], root[2]))
+    )
     return taken
 
 
 @body(start, Precomputed)
 def _(crit):
-    return crit.root[0], crit.root[1]
+    return crit.root[0], crit.root[1], crit.root[2]
+
+
+@body(accuracy, Precomputed)
+def _(crit):
+    return FILLED if crit.has_unknown else EXACT
 
 
 @body(settled, Precomputed)
@@ -108,58 +127,49 @@ def _(crit, node):
 @jit
 def _mean_known(crit, weights, node):
     """Mean of the node's known pairs of different rows, 0 if there is none."""
+    z, slots, width = _pairs(crit, node)
+    place, w = crit.place[node.lo : node.hi], weights[node.lo : node.hi]
+    spread = np.zeros(width)
+    for i in range(len(w)):
+        spread[place[i]] = w[i]
     total, known = 0.0, 0.0
-    w = np.zeros(node.b)
-    for i in range(node.lo, node.hi):
-        w[crit.place[i]] = weights[i]
-    for i in range(node.lo, node.hi):
-        row, own = _row(crit, i, node), crit.place[i]
+    for i in range(len(w)):
+        row = z[slots[i], :width]
         row_total, row_known = 0.0, 0.0
-        for j in range(len(row)):
-            if row[j] == row[j] and j != own:
-                row_total += w[j] * row[j]
-                row_known += w[j]
-        total += weights[i] * row_total
-        known += weights[i] * row_known
+        for j in range(width):
+            if row[j] == row[j] and j != place[i]:
+                row_total += spread[j] * row[j]
+                row_known += spread[j]
+        total += w[i] * row_total
+        known += w[i] * row_known
     return total / known if known > 0.0 else 0.0
-
-
-@jit
-def _grid(crit, weights, node):
-    """Power of two that turns the node's z, times a weight, into whole numbers below 2**30."""
-    top = np.zeros(1, np.int32)
-    for i in range(node.lo, node.hi):
-        top[0] = max(top[0], largest_bits(_row(crit, i, node).view(np.int32)))
-    largest = np.float64(top.view(np.float32)[0]) * weights[node.lo : node.hi].max()
-    if largest == 0.0:
-        return 1.0
-    return 2.0 ** (GRID_BITS - 1 - np.floor(np.log2(largest)))
 
 
 @body(pair_sums, Precomputed)
 def _(crit, weights, node, ranks, n_ranks, left, right, count):
-    k, place = node.hi - node.lo, crit.place[node.lo : node.hi]
+    z, slots, width = _pairs(crit, node)
+    k, C, place = node.hi - node.lo, len(n_ranks), crit.place[node.lo : node.hi]
+    weight = weights[node.lo : node.hi]
     fill = _mean_known(crit, weights, node) if crit.has_unknown else 0.0
-    scale = _grid(crit, weights, node)
-    w = np.zeros(node.b, np.int32)  # a column that has left the node keeps weight 0
+    scale = 2.0 ** min(GRID_BITS - node.own[2] - _exponent(weight.max()), MAX_EXPONENT)
+    w = np.zeros(width, np.int32)  # a column that has left the node keeps weight 0
     for i in range(k):
-        w[place[i]] = np.int32(weights[node.lo + i])
-    turns = np.zeros((len(n_ranks), node.b), np.int32)  # places in the order of each column
-    for c in range(len(n_ranks)):
+        w[place[i]] = np.int32(weight[i])
+    turns = np.zeros((C, width), np.int32)  # places in the order of each column
+    for c in range(C):
         left[c, : n_ranks[c]] = 0.0
         right[c, : n_ranks[c]] = 0.0
         order = order_of(ranks[c], n_ranks[c])
         for turn in range(k):
             turns[c, place[order[turn]]] = turn
-    snapped = np.empty(node.b, np.int32)
+    snapped = np.empty(width, np.int32)
     for i in range(k):
-        row, own = _row(crit, node.lo + i, node), place[i]
-        snap(row, np.float32(scale), np.float32(fill), w, snapped)
-        total, weight = sum_row(snapped), weights[node.lo + i]
-        for c in range(len(n_ranks)):
-            before = sum_earlier(snapped, turns[c], turns[c, own])
-            add_earlier(weight, before, total, snapped[own], ranks[c, i], left[c], right[c])
-    for c in range(len(n_ranks)):
+        total = snap(z, slots[i], np.float32(scale), np.float32(fill), w, snapped)
+        own = snapped[place[i]]
+        for c in range(C):
+            before = sum_earlier(snapped, turns, c, turns[c, place[i]])
+            add_earlier(weight[i], before, total, own, c, ranks[c, i], left, right)
+    for c in range(C):
         m = n_ranks[c]
         accumulate(left[c, :m], right[c, :m])
         count_rows(weights, node, ranks[c], count[c, :m])
@@ -173,5 +183,5 @@ def _(crit, weights, node, goes_left):
     for rows in (crit.source, crit.number, crit.place):
         part_rows(rows, node.lo, node.hi, goes_left)
     middle = node.lo + goes_left.sum()
-    left = _keep_columns(crit, Node(node.lo, middle, node.a, node.b))
-    return left, _keep_columns(crit, Node(middle, node.hi, node.a, node.b))
+    left = _keep_columns(crit, Node(node.lo, middle, node.own))
+    return left, _keep_columns(crit, Node(middle, node.hi, node.own))

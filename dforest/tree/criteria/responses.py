@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dforest.tree.criteria.verbs import (
+    EXACT,
     accumulate,
+    accuracy,
     add_earlier,
     body,
     count_rows,
@@ -54,7 +56,11 @@ def _(crit, rows):
 
 
 def _start(crit):
-    return 0, 0
+    return 0, 0, 0
+
+
+def _accuracy(crit):
+    return EXACT
 
 
 def _settled(crit, node):
@@ -64,11 +70,12 @@ def _settled(crit, node):
 
 def _part(crit, weights, node, goes_left):
     part_rows(crit.y, node.lo, node.hi, goes_left)
-    return (0, 0), (0, 0)
+    return node.own, node.own
 
 
 for _class in (Indicator, HalfSquared, Absolute):
     body(start, _class)(_start)
+    body(accuracy, _class)(_accuracy)
     body(part, _class)(_part)
 for _class in (Indicator, Absolute):
     body(settled, _class)(_settled)
@@ -174,7 +181,7 @@ def _(crit, weights, node, ranks, n_ranks, left, right, count):
                 sum_below += sums[at]
                 at &= at - 1
             before = y[i] * (2.0 * below - seen) + sum_seen - 2.0 * sum_below
-            add_earlier(w[i], before, total[i], 0.0, ranks[c, i], left[c], right[c])
+            add_earlier(w[i], before, total[i], 0.0, c, ranks[c, i], left, right)
             seen += w[i]
             sum_seen += w[i] * y[i]
             at = height[i] + 1

@@ -1,18 +1,19 @@
 """What the engine asks of a notion of distance.
 
-A criterion is a NamedTuple of arrays that hold a node's rows in node order, and five verbs. Numba
+A criterion is a NamedTuple of arrays that hold a node's rows in node order, and six verbs. Numba
 picks a verb's body by the criterion's class when it compiles, so the engine is written once.
 
 ========== ======================================================================================
 take       the criterion of some rows alone, in their order (the only way data enter a node)
-start      two whole numbers of the criterion's own that describe the root node
+start      the root's ``own``: three whole numbers that mean something to the criterion
 settled    whether no split of a node can gain anything
 pair_sums  the sum of z over ordered pairs left and right of every cut, for several columns at once
-part       put the rows that go left first, the others behind; the two numbers of each child
+accuracy   of those sums, relative; gains closer than that are equal
+part       put the rows that go left first, the others behind; ``own`` of both children
 ========== ======================================================================================
 
-A node is ``Node(lo, hi, a, b)``: its rows are ``lo:hi`` of the criterion's arrays, ``a`` and ``b``
-its own numbers. ``weights`` (n,) float64 says how often each row was drawn, in node order.
+A node is ``Node(lo, hi, own)``: its rows are ``lo:hi`` of the criterion's arrays. ``weights`` (n,)
+float64 says how often each row was drawn, in node order.
 """
 
 from typing import NamedTuple
@@ -21,14 +22,16 @@ import numpy as np
 
 from dforest.jit import jit, overload
 
+EXACT = 1e-12  # of sums in float64, or in whole numbers
+FILLED = 1e-7  # of sums in which a mean stands for what is unknown
+
 
 class Node(NamedTuple):
-    """A node as criteria see it: rows ``lo:hi`` and two numbers of the criterion's own."""
+    """A node as criteria see it: rows ``lo:hi``, and three numbers of the criterion's own."""
 
     lo: int
     hi: int
-    a: int
-    b: int
+    own: tuple[int, int, int]
 
 
 def _verb(name, doc):
@@ -45,7 +48,7 @@ def _verb(name, doc):
 
 
 take = _verb("take", "``take(crit, rows)``: the criterion of ``rows`` (k,) int64, in that order.")
-start = _verb("start", "``start(crit)``: the two numbers of the root node.")
+start = _verb("start", "``start(crit)``: the root's ``own``.")
 settled = _verb("settled", "``settled(crit, node)``: True when no split of the node can gain.")
 pair_sums = _verb(
     "pair_sums",
@@ -57,9 +60,10 @@ pair_sums = _verb(
     (self pairs included) of drawn rows on either side, and ``count[c, r]``, the drawn rows left.
     """,
 )
+accuracy = _verb("accuracy", "``accuracy(crit)``: relative accuracy of `pair_sums`.")
 part = _verb(
     "part",
-    """``part(crit, weights, node, goes_left)`` -> (a, b) of the left child, (a, b) of the right.
+    """``part(crit, weights, node, goes_left)`` -> ``own`` of the left child, of the right child.
 
     goes_left (k,) bool; ``weights`` still in the order from before the parting.
     """,
@@ -73,6 +77,7 @@ overload(pair_sums)(
         crit.instance_class
     ]
 )
+overload(accuracy)(lambda crit: accuracy.bodies[crit.instance_class])
 overload(part)(lambda crit, weights, node, goes_left: part.bodies[crit.instance_class])
 
 
@@ -112,15 +117,15 @@ def order_of(ranks, n_ranks):
 
 
 @jit
-def add_earlier(weight, before, total, own, rank, left, right):
-    """Book one row's pairs where they meet (left) and part (right), before `accumulate`.
+def add_earlier(weight, before, total, own, c, rank, left, right):
+    """Book one row's pairs in column c where they meet (left) and part (right), to `accumulate`.
 
     ``before``, ``total`` and ``own`` are the sums of z, weighted, over the rows earlier in the
     order, over all rows of the node, and over the row's own copies. A pair joins the left side at
     its later row and leaves the right side at its earlier one.
     """
-    left[rank] += weight * (2.0 * before + own)
-    right[rank] += weight * (2.0 * (total - before - own) + own)
+    left[c, rank] += weight * (2.0 * before + own)
+    right[c, rank] += weight * (2.0 * (total - before - own) + own)
 
 
 @jit

@@ -5,7 +5,13 @@ the rows that are tabulated, and nothing else.
 """
 
 from dforest.tree.leaves.links import LinkTable, link_table
-from dforest.tree.leaves.matrix import MatrixTable, cells_within, matrix_table, square_sums
+from dforest.tree.leaves.matrix import (
+    MatrixTable,
+    cells_within,
+    matrix_scale,
+    matrix_table,
+    square_sums,
+)
 from dforest.tree.leaves.responses import (
     ClassTable,
     MomentTable,
@@ -37,6 +43,7 @@ __all__ = [
     "grid",
     "grid_scale",
     "link_table",
+    "matrix_scale",
     "matrix_table",
     "moment_table",
     "paired",

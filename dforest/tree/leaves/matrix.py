@@ -10,7 +10,8 @@ import numpy as np
 
 from dforest.jit import jit
 from dforest.tree.layout import Tree, best_first, leaf_ranges, n_leaves, pruned
-from dforest.tree.leaves.verbs import Shape, body
+from dforest.tree.leaves.verbs import WHOLE, Shape, body
+from dforest.tree.scan import GRID_BITS, MAX_EXPONENT
 
 
 class MatrixTable(NamedTuple):
@@ -35,7 +36,7 @@ def triangle(one, other):
 
 
 def cells_within(tree: Tree, max_cells: int) -> np.ndarray:
-    """Cell of each leaf, (L,) int32: itself if at most ``max_cells`` there are, else an ancestor."""
+    """Cell of each leaf, (L,) int32: itself, or an ancestor beyond ``max_cells``."""
     if n_leaves(tree) <= max_cells:
         return np.arange(n_leaves(tree), dtype=np.int32)
     kept = best_first(tree, max_cells)
@@ -49,44 +50,76 @@ def cells_within(tree: Tree, max_cells: int) -> np.ndarray:
     return np.repeat(np.arange(n_leaves(small), dtype=np.int32), stop[ends] - first[ends])
 
 
+def matrix_scale(largest: float, n_drawn: float) -> float:
+    """Grid on which z is summed: 30 bits for the largest, fewer where sums would pass 2**62."""
+    exponent = np.ceil(np.log2(largest)) if largest > 0 else 0.0
+    bits = min(GRID_BITS, WHOLE - 2.0 * np.ceil(np.log2(max(n_drawn, 1.0))))
+    return 2.0 ** min(bits - exponent, MAX_EXPONENT)
+
+
 @jit
-def add_square(z, rows, cell, weights, scale, self_pairs, total, known):
+def add_row(z, row, weight, scale, apart, known, has_unknown):
+    """Add ``weight`` times row ``row`` of z to ``apart`` (n,) int64, and its known z to ``known``.
+
+    As fast as memory is read: no column is looked up here.
+    """
+    if not has_unknown:
+        for j in range(len(apart)):
+            apart[j] += weight * np.int64(np.int32(np.rint(z[row, j] * scale)))
+        return
+    for j in range(len(apart)):
+        value = z[row, j]
+        is_known = value == value
+        value = value if is_known else np.float32(0.0)
+        apart[j] += weight * np.int64(np.int32(np.rint(value * scale)))
+        known[j] += weight if is_known else 0
+
+
+@jit
+def add_square(z, rows, begin, weights, scale, self_pairs, has_unknown, total, known):
     """Add all pairs among some rows: z (n, n) float32 symmetric, NaN where unknown.
 
-    rows (k,) int64 in the order of their cells, cell (k,) int32 ascending, weights (k,) int64;
-    total and known (C (C + 1) / 2,) int64 are added to. Every unordered pair is read once.
+    rows (k,) int64 in the order of their cells, those of cell c in ``begin[c]:begin[c + 1]``,
+    weights (k,) int64; total and known (C (C + 1) / 2,) int64 are added to. Rows of one cell are
+    added up first, as whole rows, so that columns are looked up once a cell and not once a row.
     """
-    ends = np.flatnonzero(np.append(cell[1:] != cell[:-1], True)) + 1
-    columns = rows.astype(np.uint32)
-    for a in range(len(rows)):
-        row, begin, line = z[rows[a]], 0, np.int64(cell[a]) * (cell[a] + 1) // 2
-        for end in ends:
+    apart, counted = np.empty(z.shape[1], np.int64), np.empty(z.shape[1], np.int64)
+    factor = np.float32(scale)
+    for one in range(len(begin) - 1):
+        if begin[one] == begin[one + 1]:
+            continue
+        apart[:] = 0
+        counted[:] = 0
+        drawn = np.int64(0)
+        for a in range(begin[one], begin[one + 1]):
+            add_row(z, rows[a], weights[a], factor, apart, counted, has_unknown)
+            drawn += weights[a]
+        line = one * (one + 1) // 2
+        for other in range(one + 1):
             sum_z, sum_known = np.int64(0), np.int64(0)
-            for b in range(begin, min(end, a)):
-                value = row[columns[b]]
-                if value == value:
-                    sum_z += weights[b] * np.int64(np.rint(value * scale))
-                    sum_known += weights[b]
-            at = line + cell[begin]
-            if end > a:  # its own cell: both orders of a pair, and the row with itself
-                total[at] += 2 * weights[a] * sum_z
-                known[at] += 2 * weights[a] * sum_known
-                value = row[columns[a]]
-                if self_pairs and value == value:
-                    total[at] += weights[a] * weights[a] * np.int64(np.rint(value * scale))
-                    known[at] += weights[a] * weights[a]
-                break
-            total[at] += weights[a] * sum_z
-            known[at] += weights[a] * sum_known
-            begin = end
+            for b in range(begin[other], begin[other + 1]):
+                sum_z += weights[b] * apart[rows[b]]
+                sum_known += weights[b] * (counted[rows[b]] if has_unknown else drawn)
+            total[line + other] += sum_z
+            known[line + other] += sum_known
+        if not self_pairs:
+            for a in range(begin[one], begin[one + 1]):
+                own = z[rows[a], rows[a]]
+                if own == own:
+                    square = weights[a] * weights[a]
+                    total[line + one] -= square * np.int64(np.int32(np.rint(own * factor)))
+                    known[line + one] -= square
 
 
-def square_sums(cell, n_cells, z, rows, weights, scale, self_pairs) -> MatrixSums:
+def square_sums(cell, n_cells, z, rows, weights, scale, self_pairs, has_unknown) -> MatrixSums:
     """Sums over all pairs of ``rows`` (k,) int64, whose cells are ``cell`` (k,)."""
     order = np.lexsort((rows, cell))
+    begin = np.searchsorted(cell[order], np.arange(n_cells + 1))
     sums = MatrixSums(*np.zeros((2, n_cells * (n_cells + 1) // 2), np.int64))
-    ordered = rows[order].astype(np.int64), cell[order], weights[order].astype(np.int64)
-    add_square(z, *ordered, float(scale), self_pairs, *sums)
+    ordered = rows[order].astype(np.int64), begin, weights[order].astype(np.int64)
+    z = z.view(np.ndarray)
+    z.flags.writeable = False  # one compiled form for arrays and mapped files
+    add_square(z, *ordered, float(scale), self_pairs, has_unknown, *sums)
     return sums
 
 
