@@ -98,7 +98,7 @@ def test_run__exits_75_when_no_scheduler_answers(link_job):
 
 @pytest.mark.slow
 def test_run__killed_by_an_operator_says_how_to_go_on_and_resumes(link_job):
-    settings = ["--set", "forest.n_estimators=300", "--set", "evaluate.folds=20"]
+    settings = ["--set", "forest.n_estimators=100", "--set", "evaluate.folds=20"]
     command = [sys.executable, "-c", "from dforest.cli import main; main()", "run", str(link_job)]
     record = link_job.parent / "out" / "run.json"
     with subprocess.Popen([*command, *settings], stderr=subprocess.PIPE, text=True) as process:
