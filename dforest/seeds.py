@@ -1,9 +1,11 @@
 """Random streams by name: the same tree draws the same numbers wherever and whenever it grows."""
 
+import numbers
 import zlib
 
 import numpy as np
 
+from dforest.errors import SpecError
 from dforest.jit import jit
 
 
@@ -29,6 +31,13 @@ def fresh_seed(random_state) -> int:
         return int(random_state.integers(2**32))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**32, dtype=np.uint64))
+    if isinstance(random_state, bool) or not isinstance(random_state, numbers.Integral):
+        kind = type(random_state).__name__
+        raise SpecError(
+            f"random_state={random_state!r} is a {kind}; give None, a whole number, or a generator"
+        )
+    if random_state < 0:
+        raise SpecError(f"random_state={random_state} is negative; give a number of at least 0")
     return int(random_state)
 
 

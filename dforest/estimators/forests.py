@@ -1,23 +1,20 @@
 """`DistanceForest`: a distance between rows, learned from distances between training rows."""
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from dforest.arrays import check_choice, check_count
 from dforest.errors import DataError, NotFittedError, SpecError
-from dforest.estimators.inputs import read_distances, read_features
-from dforest.estimators.recipes import continues, pool_of, recipe_of
+from dforest.estimators.inputs import read_features, read_given
+from dforest.estimators.recipes import continues, recipe_of
 from dforest.estimators.saving import model, save_model
 from dforest.methods import answers, scores, tiles
 from dforest.methods.forest import fit, tabulate
 from dforest.methods.model import from_arrays, to_arrays
-from dforest.methods.notions import check_given
 from dforest.run.client import place
 from dforest.run.here import Here
-
-MEMORY_LIMIT = 1 << 33  # bytes of one answer held in memory; larger ones are streamed to a store
+from dforest.tree.layout import n_leaves
 
 
 @model
@@ -171,7 +168,7 @@ class DistanceForest(BaseEstimator):
         runner = place(client, self.n_jobs)
         X = read_features(X, model=type(self).__name__)
         n, p = X.values.shape
-        given = check_given(self.distance, read_distances(Z, X.labels), n, X.labels)
+        given = read_given(self.distance, Z, X)
         old = getattr(self, "_forest", None) if self.warm_start else None
         recipe = recipe_of(self, given.notion, n, p, old)
         if old is not None and not continues(old, recipe, n, p):
@@ -179,7 +176,7 @@ class DistanceForest(BaseEstimator):
                 "warm_start=True adds trees to the last fit, but a parameter other than "
                 "n_estimators, or the shape of X, has changed; set warm_start=False"
             )
-        self._forest = fit(recipe, X.values, given, runner, pool_of(self, n), old)
+        self._forest = fit(recipe, X.values, given, runner, old)
         self._forget_names()
         self.n_features_in_ = p
         if X.names is not None:
@@ -204,7 +201,7 @@ class DistanceForest(BaseEstimator):
         forest, runner = self._fitted(), place(client, self.n_jobs)
         check_choice("leaf_rows", leaf_rows, ("in_bag", "out_of_bag", "all"))
         X = self._features(X, finite=True)
-        given = check_given(distance, read_distances(Z, X.labels), X.values.shape[0], X.labels)
+        given = read_given(distance, Z, X)
         self._forest = tabulate(forest, X.values, given, leaf_rows, runner, "refit-leaves")
         return self
 
@@ -232,7 +229,6 @@ class DistanceForest(BaseEstimator):
             if return_std:
                 raise SpecError("out= stores distances only; leave return_std=False")
             return tiles.stream_pairwise(forest, ones, None if XB is None else others, out, runner)
-        self._refuse_large(len(ones), len(others))
         mean, std = answers.pairwise(forest, ones, others, runner, with_std=return_std)
         return (mean, std) if return_std else mean
 
@@ -275,11 +271,8 @@ class DistanceForest(BaseEstimator):
         """
         check_choice("mode", mode, ("distance", "connectivity"))
         apart, index = self.kneighbors(X, n_neighbors)
-        values = apart.ravel() if mode == "distance" else np.ones(apart.size)
-        indptr = np.arange(0, index.size + 1, index.shape[1])
-        return sparse.csr_array(
-            (values, index.ravel(), indptr), shape=(len(index), self._forest.n_rows)
-        )
+        values = apart if mode == "distance" else np.ones(apart.shape)
+        return answers.rows_of_few(index, values, self._forest.n_rows)
 
     def oob_pairwise(self, rows=None, out=None, trees="both"):
         """Learned distances between training rows, from trees that were not grown on them.
@@ -304,7 +297,6 @@ class DistanceForest(BaseEstimator):
         leaves, outside = forest.leaves[rows], answers.out_of_bag(forest, rows)
         if out is not None:
             return tiles.stream_pairwise(forest, leaves, None, out, runner, (outside, trees))
-        self._refuse_large(len(rows), len(rows))
         return answers.pairwise(
             forest, leaves, leaves, runner, votes=(outside, outside, trees)
         ).mean
@@ -315,19 +307,19 @@ class DistanceForest(BaseEstimator):
 
     def transform(self, X):
         """Leaves one-hot: sparse (n, leaves of all trees), one 1 for each tree."""
-        leaves = self.apply(X)
-        begin = np.append(0, np.cumsum(self.n_leaves_))
-        n, n_trees = leaves.shape
-        columns = (leaves + begin[:-1]).ravel()
-        indptr = np.arange(0, n * n_trees + 1, n_trees)
-        return sparse.csr_array((np.ones(n * n_trees), columns, indptr), shape=(n, begin[-1]))
+        return answers.one_hot(self._fitted(), self.apply(X))
 
     def score(self, X, Z):
-        """R^2 over known pairs of different rows: 1 - squared errors / those of the mean."""
+        """R^2 over known pairs of different rows: 1 - squared errors / those of the mean.
+
+        ``Z`` is what the leaves were tabulated on: another kind than ``distance`` after a refit.
+        """
+        forest, runner = self._fitted(), self._here()
         X = self._features(X)
-        n = X.values.shape[0]
-        given = check_given(self.distance, read_distances(Z, X.labels), n, X.labels)
-        return scores.r_squared_within(given, np.arange(n), self.pairwise(X.values))
+        given = read_given(forest.judged_as, Z, X)
+        leaves = answers.apply(forest, X.values, runner)
+        found = answers.pairwise(forest, leaves, leaves, runner)
+        return scores.r_squared_within(given, np.arange(given.n_rows), found.mean)
 
     # What has been learned ---------------------------------------------------------------------
 
@@ -339,7 +331,7 @@ class DistanceForest(BaseEstimator):
     @property
     def n_leaves_(self):
         """Leaves of each tree, (T,)."""
-        return np.array([(len(tree.feature) + 1) // 2 for tree in self._fitted().trees])
+        return np.array([n_leaves(tree) for tree in self._fitted().trees])
 
     @property
     def n_fallback_(self):
@@ -400,10 +392,3 @@ class DistanceForest(BaseEstimator):
     def _forget_names(self):
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-
-    def _refuse_large(self, a, b):
-        if 8 * a * b > MEMORY_LIMIT:
-            raise SpecError(
-                f"all {a:,} x {b:,} distances take {8 * a * b / 2**30:,.1f} GiB, the limit is "
-                f"{MEMORY_LIMIT / 2**30:,.0f}; give out=PATH, or ask for kneighbors"
-            )

@@ -8,6 +8,7 @@ import numpy as np
 from dforest.arrays import Features, Graph, as_features
 from dforest.arrays.frames import order_by_label
 from dforest.errors import StoreError
+from dforest.methods.notions import Given, check_given
 from dforest.store import schema
 from dforest.store.dataset import Dataset
 from dforest.store.graph import read_graph
@@ -28,6 +29,11 @@ def read_features(X: Any, **checks) -> Features:
             f"{', '.join(X.feature_names[:3])}, ... instead of {', '.join(wanted[:3])}, ..."
         )
     return found._replace(names=X.feature_names, labels=X.ids)
+
+
+def read_given(distance: str, Z: Any, X: Features) -> Given:
+    """Distances between the rows of ``X``, read and checked."""
+    return check_given(distance, read_distances(Z, X.labels), X.values.shape[0], X.labels)
 
 
 def read_distances(Z: Any, labels) -> Any:

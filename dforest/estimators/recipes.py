@@ -17,7 +17,7 @@ LEAF_ROWS = ("in_bag", "out_of_bag", "all")
 def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = None) -> Recipe:
     """The recipe of a forest on n rows and p features; ``old`` lends its seed."""
     e = estimator
-    pool = pool_of(e, n) or n
+    pool = n if e.pool_size is None else min(check_count("pool_size", e.pool_size), n)
     check_choice("distance", e.distance, NOTIONS)
     check_choice("bootstrap", e.bootstrap, (True, False))
     check_choice("self_pairs", e.self_pairs, (True, False))
@@ -28,6 +28,7 @@ def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = 
     recipe = Recipe(
         notion=notion,
         n_estimators=check_count("n_estimators", e.n_estimators),
+        pool_size=pool if pool < n else None,
         n_draws=draws,
         bootstrap=e.bootstrap,
         max_features=_n_features(e.max_features, p),
@@ -55,13 +56,6 @@ def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = 
     return recipe
 
 
-def pool_of(estimator: Any, n: int) -> int | None:
-    """Rows in the pool, or None for all n."""
-    if estimator.pool_size is None:
-        return None
-    return min(check_count("pool_size", estimator.pool_size), n)
-
-
 def continues(old: Forest, recipe: Recipe, n: int, p: int) -> bool:
     """Whether a recipe only adds trees to a forest that was fitted on n rows and p features."""
     same = vars(old.recipe) | {"n_estimators": recipe.n_estimators} == vars(recipe)
@@ -73,7 +67,8 @@ def _optional(name: str, value: Any, low: int = 1) -> int | None:
 
 
 def _at_least_0(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not value >= 0:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not 0 <= float(value) < np.inf:
         raise SpecError(f"{name}={value!r} is out of range; give a number of at least 0")
     return float(value)
 

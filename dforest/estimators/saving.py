@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+import numpy as np
+
 from dforest.errors import StoreError
 from dforest.store.bundle import load_bundle, save_bundle
 
@@ -58,7 +60,7 @@ def load(path: str | os.PathLike) -> Any:
 def _plain(estimator: Any) -> dict[str, Any]:
     """Parameters as JSON can say them; a random generator is not one of the things learned."""
     parameters = estimator.get_params(deep=False)
-    return {
-        name: value if isinstance(value, str | int | float | bool | None) else None
-        for name, value in parameters.items()
-    }
+    for name, value in parameters.items():
+        value = value.item() if isinstance(value, np.generic) else value
+        parameters[name] = value if isinstance(value, str | int | float | bool | None) else None
+    return parameters

@@ -1,5 +1,6 @@
 """Judging a distance forest: cross-validation that slices Z both ways, permutation importance."""
 
+import numbers
 import time
 
 import numpy as np
@@ -10,9 +11,12 @@ from sklearn.utils import Bunch
 
 from dforest.arrays import check_count
 from dforest.errors import DataError
-from dforest.estimators.inputs import read_distances, read_features
-from dforest.methods.notions import NOTIONS, Given, check_given
+from dforest.estimators.inputs import read_features, read_given
+from dforest.methods import answers
+from dforest.methods.model import Forest
+from dforest.methods.notions import NOTIONS, Given
 from dforest.methods.scores import between, r_squared, r_squared_within
+from dforest.run.here import Here
 from dforest.seeds import fresh_seed, stream
 
 
@@ -48,7 +52,8 @@ def cross_validate(forest, X, Z, cv=5, *, groups=None, client=None):
     >>> bool(cross_validate(forest, X, abs(X - X.T), cv=3)["test_score"].min() > 0.8)
     True
     """
-    features, given = _checked(forest, X, Z)
+    X = read_features(X, model=type(forest).__name__)
+    features, given = X.values, read_given(forest.distance, Z, X)
     found: dict[str, list[float]] = {
         "test_score": [], "seen_score": [], "fit_time": [], "score_time": []
     }  # fmt: skip
@@ -95,30 +100,29 @@ def permutation_importance(forest, X, Z, *, n_repeats=5, max_rows=1_000, random_
     >>> bool(mean[0] > 10 * abs(mean[1]))
     True
     """
-    features, given = _checked(forest, X, Z)
+    model, X = forest._fitted(), forest._features(X)
+    features, given = X.values, read_given(model.judged_as, Z, X)
     seed, rows = fresh_seed(random_state), np.arange(given.n_rows)
     if len(rows) > check_count("max_rows", max_rows, 2):
         rows = np.sort(stream(seed, "judged").choice(given.n_rows, max_rows, replace=False))
     judged = features[rows].toarray() if sparse.issparse(features) else features[rows]
-    whole = r_squared_within(given, rows, forest.pairwise(judged))
+    whole = _judge(model, given, rows, judged, forest.n_jobs)
     drops = np.empty((judged.shape[1], check_count("n_repeats", n_repeats)))
     for feature in range(drops.shape[0]):
         for turn in range(n_repeats):
             shuffled = judged.copy()
             order = stream(seed, "shuffle", feature, turn).permutation(len(rows))
             shuffled[:, feature] = judged[order, feature]
-            drops[feature, turn] = whole - r_squared_within(given, rows, forest.pairwise(shuffled))
+            drops[feature, turn] = whole - _judge(model, given, rows, shuffled, forest.n_jobs)
     return Bunch(
         importances=drops, importances_mean=drops.mean(axis=1), importances_std=drops.std(axis=1)
     )
 
 
-def _checked(forest, X, Z):
-    """Features and distances as `fit` reads them."""
-    read = read_features(X, model=type(forest).__name__)
-    n = read.values.shape[0]
-    given = check_given(forest.distance, read_distances(Z, read.labels), n, read.labels)
-    return read.values, given
+def _judge(model: Forest, given: Given, rows, features, n_jobs) -> float:
+    runner = Here(n_jobs)
+    leaves = answers.apply(model, features, runner)
+    return r_squared_within(given, rows, answers.pairwise(model, leaves, leaves, runner).mean)
 
 
 def _only(given: Given, rows) -> Given:
@@ -128,13 +132,13 @@ def _only(given: Given, rows) -> Given:
 def _folds(forest, cv, given: Given, groups):
     """Pairs of row numbers (train, test)."""
     n = given.n_rows
-    if isinstance(cv, int):
-        check_count("cv", cv, 2, n)
+    if groups is not None and len(groups) != n:
+        raise DataError(f"groups has {len(groups)} entries, but X has {n} rows; give one a row")
+    if isinstance(cv, numbers.Integral):
+        cv = check_count("cv", cv, 2, n)
         seed = fresh_seed(forest.random_state)
         splitter = KFold if groups is None else GroupKFold
         cv = splitter(cv, shuffle=True, random_state=seed)
-    elif groups is not None and len(groups) != n:
-        raise DataError(f"groups has {len(groups)} entries, but X has {n} rows; give one a row")
     target = given.arrays["y"] if given.notion == "indicator" else None
     for train, test in check_cv(cv).split(np.empty((n, 1)), target, groups):
         yield np.arange(n)[train], np.arange(n)[test]

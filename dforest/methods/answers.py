@@ -3,13 +3,16 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from dforest.errors import DataError
+from dforest.errors import DataError, SpecError
 from dforest.jit import jit
 from dforest.methods.forest import route_all
 from dforest.methods.model import Forest
 from dforest.run.here import Here
+from dforest.run.memory import memory_bytes
 from dforest.run.passes import Pass
+from dforest.tree.layout import n_leaves
 from dforest.tree.leaves import grid, paired
 
 BLOCK_BYTES = 1 << 26  # of one block of answers
@@ -39,8 +42,14 @@ def pairwise(forest: Forest, ones, others, runner: Here, *, with_std=False, vote
         Leaves of the rows.
     votes : ((a, T), (b, T), "both" or "either"), optional
         Which tree may answer for which row; a pair without any tree is NaN.
+
+    Raises
+    ------
+    SpecError
+        The answer does not fit into half of the memory that this process may use.
     """
     a, b = len(ones), len(others)
+    _refuse_large(a, b, 2 if with_std else 1)
     mean = np.empty((a, b))
     std = np.empty((a, b)) if with_std else None
     step = max(1, BLOCK_BYTES // (8 * 4 * max(b, 1)))
@@ -55,6 +64,15 @@ def pairwise(forest: Forest, ones, others, runner: Here, *, with_std=False, vote
         if std is not None:
             std[rows] = part["std"]
     return Answer(mean, std)
+
+
+def _refuse_large(a: int, b: int, copies: int) -> None:
+    needed, limit = 8 * a * b * copies, memory_bytes() // 2
+    if needed > limit:
+        raise SpecError(
+            f"all {a:,} x {b:,} distances take {needed / 2**30:,.2f} GiB, the limit is "
+            f"{limit / 2**30:,.2f} (half the memory); give out=PATH, or ask for kneighbors"
+        )
 
 
 def _each(blocks) -> list[list]:
@@ -89,8 +107,8 @@ def _add(means, known, place_a, place_b, may_a, may_b, either, is_kernel, total,
         row, known_row = means[place_a[i]], known[place_a[i]]
         for j in range(len(place_b)):
             may = (may_a[i] or may_b[j]) if either else (may_a[i] and may_b[j])
-            if may:
-                value = row[place_b[j]]
+            value = row[place_b[j]]
+            if may and not np.isnan(value):  # a tree that knows no z at all abstains
                 total[i, j] += value
                 square[i, j] += value * value
                 count[i, j] += 1.0
@@ -112,13 +130,13 @@ def _finish(total, square, count, apart, pairs, is_kernel):
 
 def paired_rows(forest: Forest, ones, others) -> np.ndarray:
     """Mean learned distance row by row: leaves (n, T) and (n, T) -> (n,)."""
-    shape = (5, len(ones))
-    total, square, count, apart, pairs = np.zeros(shape)
+    total, square, count, apart, pairs = np.zeros((5, len(ones)))
     for t, table in enumerate(forest.tables):
         means, known = paired(table, ones[:, t], others[:, t])
-        total += means
-        count += 1.0
-        apart += known * means
+        told = ~np.isnan(means)
+        total[told] += means[told]
+        count += told
+        apart[told] += known[told] * means[told]
         pairs += known
     return _finish(total, square, count, apart, pairs, forest.recipe.weighting == "kernel")[0]
 
@@ -159,6 +177,25 @@ def smallest(row: np.ndarray, k: int) -> np.ndarray:
     limit = np.partition(filled, k - 1)[k - 1]
     near = np.flatnonzero(filled <= limit)
     return near[np.argsort(filled[near], kind="stable")[:k]]
+
+
+def one_hot(forest: Forest, leaves: np.ndarray) -> sparse.csr_array:
+    """Leaves (n, T) as a sparse (n, leaves of all trees), one 1 for each tree."""
+    begin = np.append(0, np.cumsum([n_leaves(tree) for tree in forest.trees]))
+    return rows_of_few(leaves + begin[:-1], np.ones(leaves.shape), begin[-1])
+
+
+def rows_of_few(columns: np.ndarray, values: np.ndarray, n_columns: int) -> sparse.csr_array:
+    """A sparse matrix with as many entries in every row: columns and values (n, k).
+
+    >>> rows_of_few(np.array([[2], [0]]), np.array([[5.0], [6.0]]), 3).toarray()
+    array([[0., 0., 5.],
+           [6., 0., 0.]])
+    """
+    indptr = np.arange(0, columns.size + 1, columns.shape[1])
+    return sparse.csr_array(
+        (values.ravel(), columns.ravel(), indptr), shape=(len(columns), n_columns)
+    )
 
 
 def out_of_bag(forest: Forest, rows: np.ndarray) -> np.ndarray:

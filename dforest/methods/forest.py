@@ -10,10 +10,10 @@ import contextvars
 import dataclasses
 import functools
 import hashlib
-import json
+import pathlib
 import threading
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -63,9 +63,7 @@ class TableOptions(NamedTuple):
     max_cells: int  # cells a dense table may have
 
 
-def fit(
-    recipe: Recipe, X, given: Given, runner: Here | Cluster, pool_size=None, old=None
-) -> Forest:
+def fit(recipe: Recipe, X, given: Given, runner: Here | Cluster, old=None) -> Forest:
     """Grow and tabulate a forest.
 
     Parameters
@@ -73,14 +71,14 @@ def fit(
     X : (n, p) ndarray or CSR
     given : Given
         Checked distances between the n rows.
-    pool_size : int, optional
-        Rows that trees may draw from; None for all.
     old : Forest, optional
         A forest of the same recipe with fewer trees, whose trees are kept.
     """
     n = X.shape[0]
-    pool = None if pool_size in (None, n) else draw_pool(recipe.seed, n, pool_size)
-    drawn_from, within = (X, given) if pool is None else _only(X, given, pool)
+    drawn_from, within = X, given
+    if recipe.pool_size is not None:
+        pool = draw_pool(recipe, n)
+        drawn_from, within = X[pool], NOTIONS[given.notion].take(given, pool)
     begun = len(old.trees) if old else 0
     trees = list(old.trees) if old else []
     if begun < recipe.n_estimators:
@@ -93,9 +91,10 @@ def fit(
         material = Material(drawn_from, within, table)
         groups = _groups(begun, recipe.n_estimators)
         step = functools.partial(_grow_group, recipe=recipe)
-        for part in _over_trees("grow-trees", step, groups, material, runner, recipe):
+        for part in _over_trees("grow-trees", step, groups, material, runner):
             trees += parted(part)
-    forest = Forest(recipe, n, X.shape[1], pool, trees, [], given.notion, None, None)
+    nothing = np.empty(0, np.int64), np.empty((n, 0), np.int32)
+    forest = Forest(recipe, n, X.shape[1], trees, [], given.notion, *nothing)
     return tabulate(forest, X, given, recipe.leaf_rows, runner, "tabulate-leaves")
 
 
@@ -111,31 +110,20 @@ def tabulate(forest: Forest, X, given: Given, leaf_rows: str, runner, name: str)
             'use leaf_rows="all" for other rows'
         )
     votes = functools.partial(
-        _tabulate_group, recipe=recipe, n_pool=_pool_size(forest), pool=forest.pool,
-        leaf_rows=leaf_rows,
-    )  # fmt: skip
+        _tabulate_group, recipe=recipe, n_fit=forest.n_rows, leaf_rows=leaf_rows
+    )
     material = Material(X, given, trees=forest.trees)
     groups = _groups(0, len(forest.trees))
     tables, leaves, fallbacks = [], [], []
-    for group, part in zip(
-        groups, _over_trees(name, votes, groups, material, runner, recipe), strict=True
-    ):
+    for group, part in zip(groups, _over_trees(name, votes, groups, material, runner), strict=True):
         leaves.append(part.pop("leaves"))
         fallbacks.append(part.pop("fallbacks"))
         tables += parted_tables(part, [forest.trees[t] for t in group])
-    changed = {"tables": tables, "fallbacks": np.concatenate(fallbacks)}
+    changed: dict[str, Any] = {"tables": tables, "fallbacks": np.concatenate(fallbacks)}
     changed |= {"table_notion": given.notion}
     if name == "tabulate-leaves":
         changed["leaves"] = np.concatenate(leaves, axis=1)
     return dataclasses.replace(forest, **changed)
-
-
-def _pool_size(forest: Forest) -> int:
-    return forest.n_rows if forest.pool is None else len(forest.pool)
-
-
-def _only(X, given: Given, rows):
-    return X[rows], NOTIONS[given.notion].take(given, rows)
 
 
 def _groups(begin: int, end: int) -> list[range]:
@@ -143,30 +131,26 @@ def _groups(begin: int, end: int) -> list[range]:
     return [range(t, min(t + size, end)) for t in range(begin, end, size)]
 
 
-def _over_trees(name, step, groups, material: Material, runner, recipe) -> Iterator[Part]:
+def _over_trees(name, step, groups, material: Material, runner) -> Iterator[Part]:
     """Run a step over groups of trees, on what the runner can reach, keeping receipts if asked."""
     keep = _keep.get()
-    if keep is not None:
-        work = f"{keep.fingerprint} {_digest(name, material, recipe, step.keywords)}"
-        keep = Receipts(keep.folder, work)
+    if keep is not None:  # fits under one folder, as of a cross-validation, each keep their own
+        work = _digest([name, groups, step.keywords], material)
+        keep = Receipts(pathlib.Path(keep.folder) / work[:16], f"{keep.fingerprint} {work}")
     with within_reach(material, runner) as source:
         job = Pass(name, functools.partial(step, source=source), [[g] for g in groups], keep=keep)
         yield from runner.run(job)
 
 
-def _digest(name: str, material: Material, recipe: Recipe, said: dict) -> str:
+def _digest(said: list, material: Material) -> str:
     """Fingerprint of a pass: everything that its parts depend on."""
-    digest = hashlib.sha256(name.encode())
-    digest.update(json.dumps(dataclasses.asdict(recipe), sort_keys=True).encode())
-    digest.update(
-        repr(sorted((k, v) for k, v in said.items() if isinstance(v, str | int))).encode()
-    )
-    X, given = material.X, material.given
+    X, given, trees = material.X, material.given, material.trees
     arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
-    for array in [*arrays, *given.arrays.values()]:
+    arrays += [*given.arrays.values(), *(joined(trees).values() if trees else [])]
+    digest = hashlib.sha256(repr([*said, X.shape, given.notion, given.facts]).encode())
+    for array in arrays:
         digest.update(str((array.dtype, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array))
-    digest.update(repr(sorted(given.facts.items())).encode())
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
@@ -187,6 +171,7 @@ def grow_tree(material: Material, recipe: Recipe, number: int) -> Tree:
     room = _room(min(len(rows), limits.block_rows)) if given.notion == "precomputed" else None
     key = int(stream(recipe.seed, "tree", number, "nodes").integers(2**63))
     criterion = NOTIONS[given.notion].criterion(given, room)
+    assert material.table is not None
     tree = grow(material.table, criterion, rows, weights, key, limits)
     if recipe.max_leaf_nodes is None:
         return tree
@@ -220,15 +205,15 @@ def _room(side: int) -> np.ndarray:
 
 
 def _tabulate_group(
-    group: range, *, source: Held | Mapped, recipe: Recipe, n_pool: int, pool, leaf_rows: str
+    group: range, *, source: Held | Mapped, recipe: Recipe, n_fit: int, leaf_rows: str
 ) -> Part:
     """Task: route all rows through some trees, and tabulate those that vote."""
     material = source.open()
     trees = [material.trees[t] for t in group]
-    leaves = route_all(trees, material.X)
+    leaves, pool = route_all(trees, material.X), draw_pool(recipe, n_fit)
     tables, fallbacks = [], []
     for number, tree, leaf in zip(group, trees, leaves.T, strict=True):
-        rows, weights = voters(recipe, number, n_pool, pool, len(leaf), leaf_rows)
+        rows, weights = voters(recipe, number, pool, len(leaf), leaf_rows)
         options = TableOptions(recipe.self_pairs, max_cells(recipe))
         given = material.given
         table, n_filled = NOTIONS[given.notion].table(
@@ -247,12 +232,12 @@ def max_cells(recipe: Recipe) -> int:
     return max(1, int(np.sqrt(recipe.table_budget / (4.0 * recipe.n_estimators))))
 
 
-def voters(recipe: Recipe, tree: int, n_pool: int, pool, n: int, leaf_rows: str):
+def voters(recipe: Recipe, tree: int, pool: np.ndarray, n: int, leaf_rows: str):
     """Rows that a tree tabulates, and how often each counts."""
     if leaf_rows == "all":
         return np.arange(n), np.ones(n)
-    rows, weights = draw_bag(recipe, n_pool, tree)
-    rows = rows if pool is None else pool[rows]
+    places, weights = draw_bag(recipe, len(pool), tree)
+    rows = pool[places]
     if leaf_rows == "in_bag":
         return rows, weights
     rows = np.setdiff1d(np.arange(n), rows)

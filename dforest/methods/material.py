@@ -4,6 +4,7 @@ A task holds a source, never an array: ``Held`` in this process, ``Mapped`` (a p
 """
 
 import contextlib
+import dataclasses
 import functools
 import os
 import pathlib
@@ -32,9 +33,9 @@ class Material:
     """Features and distances of n rows; ``table`` only for growing, ``trees`` for tabulating."""
 
     X: Any  # (n, p) float32 or float64 ndarray, or CSR
-    given: Given | None = None
+    given: Given
     table: Table | None = None
-    trees: list[Tree] | None = None
+    trees: list[Tree] = dataclasses.field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,16 @@ class Mapped:
         return _mapped(self.folder, self.facts)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=1)  # a removed folder that is still mapped keeps its disk
 def _mapped(folder: str, facts: tuple) -> Material:
     arrays, said = Scratch.open(folder), dict(facts)
     X = arrays.get("X")
     if X is None:
         parts = tuple(arrays[f"X.{name}"] for name in ("data", "indices", "indptr"))
         X = sparse.csr_array(parts, shape=tuple(arrays["X.shape"]))
-    given = Given(said.pop("notion"), _under("given", arrays), said) if said else None
-    table = _under("table", arrays)
-    trees = _under("trees", arrays)
-    return Material(X, given, Table(**table) if table else None, parted(trees) if trees else None)
+    given = Given(said.pop("notion"), _under("given", arrays), said)
+    table, trees = _under("table", arrays), _under("trees", arrays)
+    return Material(X, given, Table(**table) if table else None, parted(trees) if trees else [])
 
 
 def _under(room: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -95,8 +95,7 @@ def within_reach(material: Material, runner: Here | Cluster) -> Iterator[Held | 
     try:
         preflight(runner.client, folder)
         Scratch.save(pathlib.Path(folder) / "material", _flat(material))
-        given = material.given
-        facts = () if given is None else (("notion", given.notion), *given.facts.items())
+        facts = (("notion", material.given.notion), *material.given.facts.items())
         yield Mapped(str(pathlib.Path(folder) / "material"), facts)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -110,7 +109,7 @@ def _flat(material: Material) -> dict[str, np.ndarray]:
     else:
         arrays = {"X": X}
     rooms = {
-        "given": material.given.arrays if material.given else {},
+        "given": material.given.arrays,
         "table": material.table._asdict() if material.table else {},
         "trees": joined(material.trees) if material.trees else {},
     }

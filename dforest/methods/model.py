@@ -1,6 +1,7 @@
 """A forest that has learned: its recipe, its trees, and their leaf tables. No data but numbers."""
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ class Recipe:
 
     notion: str
     n_estimators: int
+    pool_size: int | None  # rows that trees may draw from; None for all
     n_draws: int  # rows drawn for a tree, from the pool
     bootstrap: bool
     max_features: int
@@ -45,36 +47,50 @@ class Forest:
     recipe: Recipe
     n_rows: int  # rows that the forest was fitted on
     n_features: int
-    pool: np.ndarray | None  # (pool,) int64 rows that trees draw from; None for all
     trees: list[Tree]
     tables: list[Any]  # one of `dforest.tree.leaves.TABLES` a tree
     table_notion: str  # notion of the tables: another than the trees' after a refit
     fallbacks: np.ndarray  # (T,) int64 pairs of leaves without a known z, filled from ancestors
     leaves: np.ndarray  # (n, T) int32 leaf of each row that was fitted
 
+    @property
+    def judged_as(self) -> str:
+        """Notion of distances to judge the tables by; `Pairs` and `Graph` name themselves."""
+        is_named = self.table_notion in ("pairs", "graph")
+        return "precomputed" if is_named else self.table_notion
+
+    @functools.cached_property
+    def pool(self) -> np.ndarray:
+        """Rows that trees draw from, ascending (pool,) int64."""
+        return draw_pool(self.recipe, self.n_rows)
+
     def bag(self, tree: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows that a tree was grown on, ascending, and how often each was drawn."""
-        n_pool = self.n_rows if self.pool is None else len(self.pool)
-        rows, weights = draw_bag(self.recipe, n_pool, tree)
-        return (rows if self.pool is None else self.pool[rows]), weights
+        places, weights = draw_bag(self.recipe, len(self.pool), tree)
+        return self.pool[places], weights
 
 
-def draw_bag(recipe: Recipe, n_rows: int, tree: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw a tree's rows from its own stream: rows (k,) int64 ascending, draws (k,) float64."""
+def draw_pool(recipe: Recipe, n_rows: int) -> np.ndarray:
+    """Rows that trees draw from, ascending (pool,) int64: all of them, unless a size is given."""
+    if recipe.pool_size is None:
+        return np.arange(n_rows)
+    return np.sort(stream(recipe.seed, "pool").choice(n_rows, recipe.pool_size, replace=False))
+
+
+def draw_bag(recipe: Recipe, n_pool: int, tree: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a tree's rows from its own stream: places in the pool, ascending, and how often each.
+
+    (k,) int64 and (k,) float64.
+    """
     numbers = stream(recipe.seed, "tree", tree, "rows")
     if recipe.bootstrap:
-        draws = np.bincount(numbers.integers(n_rows, size=recipe.n_draws), minlength=n_rows)
-        rows = np.flatnonzero(draws)
-        return rows, draws[rows].astype(np.float64)
-    if recipe.n_draws == n_rows:
-        return np.arange(n_rows), np.ones(n_rows)
-    rows = np.sort(numbers.choice(n_rows, recipe.n_draws, replace=False))
-    return rows, np.ones(len(rows))
-
-
-def draw_pool(seed: int, n_rows: int, pool_size: int) -> np.ndarray:
-    """Rows of the pool, ascending (pool_size,) int64."""
-    return np.sort(stream(seed, "pool").choice(n_rows, pool_size, replace=False))
+        draws = np.bincount(numbers.integers(n_pool, size=recipe.n_draws), minlength=n_pool)
+        places = np.flatnonzero(draws)
+        return places, draws[places].astype(np.float64)
+    if recipe.n_draws == n_pool:
+        return np.arange(n_pool), np.ones(n_pool)
+    places = np.sort(numbers.choice(n_pool, recipe.n_draws, replace=False))
+    return places, np.ones(len(places))
 
 
 # Flat arrays: what is stored, and what comes back from workers ----------------------------------
@@ -82,7 +98,7 @@ def draw_pool(seed: int, n_rows: int, pool_size: int) -> np.ndarray:
 
 def joined_tables(tables: list[Any]) -> dict[str, np.ndarray]:
     """Flat arrays of many tables of one kind; rows of a field follow each other, tree by tree."""
-    kind = next(name for name, cls in TABLES.items() if isinstance(tables[0], cls))
+    kind = next(name for name, kind in TABLES.items() if isinstance(tables[0], kind))
     arrays = {"kind": np.array([kind])}
     for name in set(tables[0]._fields) - set(SHAPE_FIELDS):
         values = [np.asarray(getattr(table, name)) for table in tables]
@@ -96,7 +112,7 @@ def joined_tables(tables: list[Any]) -> dict[str, np.ndarray]:
 
 def parted_tables(arrays: dict[str, np.ndarray], trees: list[Tree]) -> list[Any]:
     """The tables that `joined_tables` put together; their trees give back the shapes."""
-    cls = TABLES[str(arrays["kind"][0])]
+    cls: Any = TABLES[str(arrays["kind"][0])]
     own = [name for name in cls._fields if name not in SHAPE_FIELDS]
     ends = {
         name: np.append(0, np.cumsum(arrays[f"{name}.rows"]))
@@ -123,8 +139,6 @@ def to_arrays(forest: Forest) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     for name, array in joined_tables(forest.tables).items():
         arrays[f"tables.{name}"] = array
     arrays |= {"fallbacks": forest.fallbacks, "leaves": forest.leaves}
-    if forest.pool is not None:
-        arrays["pool"] = forest.pool
     facts = {
         "recipe": dataclasses.asdict(forest.recipe),
         "n_rows": forest.n_rows,
@@ -142,7 +156,6 @@ def from_arrays(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Forest:
             Recipe(**facts["recipe"]),
             facts["n_rows"],
             facts["n_features"],
-            arrays.get("pool"),
             trees,
             parted_tables(_under("tables.", arrays), trees),
             facts["table_notion"],

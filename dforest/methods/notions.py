@@ -44,7 +44,7 @@ class Notion:
     """What the engine and the leaf tables need to know of a notion of distance."""
 
     check: Callable[..., Given]
-    criterion: Callable[[Given, np.ndarray], Any]
+    criterion: Callable[..., Any]
     table: Callable[..., tuple[Any, int]]
     take: Callable[[Given, np.ndarray], Given]
 
@@ -144,7 +144,11 @@ def _listed_table(given: Given, tree: Tree, voters: Voters, options):
         leaves.shape_of(tree), leaf, weights, given.arrays["first"], given.arrays["second"],
         given.arrays["z"], given.facts["far"], scale, options.self_pairs,
     )  # fmt: skip
-    return table, 0
+    if given.notion == "graph":
+        return table, _n_silent(table)
+    n = len(table.node)
+    one = np.repeat(np.arange(n), np.diff(table.indptr))
+    return table, n * (n + 1) // 2 - np.count_nonzero(one <= table.other)
 
 
 def _take_listed(given: Given, rows) -> Given:
@@ -154,6 +158,14 @@ def _take_listed(given: Given, rows) -> Given:
     kept = (first >= 0) & (second >= 0)
     z = given.arrays["z"][kept]
     return _listed_given(given.notion, first[kept], second[kept], z, len(rows), given.facts["far"])
+
+
+def _n_silent(table) -> int:
+    """Pairs of leaves between which no pair of rows votes, where every z is known."""
+    weight, selves = table.weight[table.node], table.selves[table.node]
+    n, voting = len(weight), int(np.count_nonzero(weight))
+    within = weight * weight - (0.0 if table.self_pairs else selves)
+    return (n * (n - 1) - voting * (voting - 1)) // 2 + int(np.count_nonzero(within <= 0.0))
 
 
 # Responses: classes and numbers ----------------------------------------------------------------
@@ -175,7 +187,7 @@ def _class_table(given: Given, tree: Tree, voters: Voters, options):
     table = leaves.class_table(
         shape, voters.leaf, voters.weights, y, facts["n_classes"], options.self_pairs
     )
-    return table, 0
+    return table, _n_silent(table)
 
 
 def _check_numbers(y, n, labels) -> Given:
@@ -197,7 +209,7 @@ def _number_table(given: Given, tree: Tree, voters: Voters, options):
         leaves.shape_of(tree), voters.leaf, voters.weights, y[voters.rows], centre, scales,
         options.self_pairs,
     )  # fmt: skip
-    return table, 0
+    return table, _n_silent(table)
 
 
 def _check_one_number(y, n, labels) -> Given:
@@ -217,7 +229,8 @@ def _one_number_criterion(given: Given, room):
 def _one_number_table(given: Given, tree: Tree, voters: Voters, options):
     y = given.arrays["y"][voters.rows]
     shape = leaves.shape_of(tree)
-    return leaves.value_table(shape, voters.leaf, voters.weights, y, options.self_pairs), 0
+    table = leaves.value_table(shape, voters.leaf, voters.weights, y, options.self_pairs)
+    return table, _n_silent(table)
 
 
 def _take_response(given: Given, rows) -> Given:

@@ -9,6 +9,7 @@ from dforest.methods.model import Forest
 from dforest.run.here import Here
 from dforest.run.passes import Pass
 from dforest.store.matrix import MatrixStore, MatrixWriter
+from dforest.store.tiles import Symmetry
 
 
 def stream_pairwise(forest: Forest, ones, others, path, runner: Here, votes=None) -> MatrixStore:
@@ -17,10 +18,9 @@ def stream_pairwise(forest: Forest, ones, others, path, runner: Here, votes=None
     ``others=None`` means ``ones``: a symmetric matrix, of which the upper tiles are stored. votes
     is ((a, T) bool, "both" or "either"): which trees may answer for which row.
     """
-    symmetric = others is None
-    sides = (ones, ones if symmetric else others)
-    layout = (len(ones), "upper") if symmetric else ((len(ones), len(sides[1])), "none")
-    with MatrixWriter(path, layout[0], symmetric=layout[1]) as writer:
+    symmetric: Symmetry = "upper" if others is None else "none"
+    sides = (ones, ones if others is None else others)
+    with MatrixWriter(path, (len(ones), len(sides[1])), symmetric=symmetric) as writer:
         step = functools.partial(_write, forest=forest, sides=sides, votes=votes, writer=writer)
         job = Pass("write-pairs", step, [[tile] for tile in writer.tiles()])
         for _ in runner.run(job):
