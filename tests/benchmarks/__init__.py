@@ -5,4 +5,4 @@ With dforest installed, in the folder ``tests``, ``python -m benchmarks [names] 
 prints their tables. Real data is looked for in ``$DFOREST_DATA``.
 """
 
-BENCHMARKS = ("perception", "connectome", "synthetic", "growth", "capped", "network")
+BENCHMARKS = ("perception", "connectome", "synthetic", "missing", "growth", "capped", "network")

@@ -16,6 +16,7 @@ from benchmarks.data import found, made_up_network, mushroom_body
 from benchmarks.harness import Row, timed
 
 TREES = {"toy": 20, "full": 200}
+SEEDS = {"toy": 1, "full": 3}  # of the folds and of the forests
 GOAL = {"AUC": 0.92, "AP": 0.78}  # of our forest, unseen-seen
 
 
@@ -25,7 +26,7 @@ def link_scores(linked, score) -> dict[str, float]:
     return {"AUC": roc_auc_score(linked, score), "AP": average_precision_score(linked, score)}
 
 
-def type_densities(X, links, n_trees):
+def type_densities(X, links, n_trees, seed):
     """The block model: a pair's score is the share of linked pairs among its two types."""
     types, code = np.unique(X, axis=0, return_inverse=True)
     member = np.eye(len(types))[code]
@@ -40,9 +41,11 @@ def type_densities(X, links, n_trees):
     return score
 
 
-def cart_leaves(X, links, n_trees):
+def cart_leaves(X, links, n_trees, seed):
     """scikit-learn's multi-output forest on adjacency rows (proposition 2), links in its leaves."""
-    model = RandomForestRegressor(n_trees, min_samples_leaf=2, max_features="sqrt", random_state=0)
+    model = RandomForestRegressor(
+        n_trees, min_samples_leaf=2, max_features="sqrt", random_state=seed
+    )
     home = model.fit(X, links.astype(float)).apply(X)
 
     def score(XA, XB):
@@ -56,10 +59,14 @@ def cart_leaves(X, links, n_trees):
     return score
 
 
-def forest(X, links, n_trees):
+def forest(X, links, n_trees, seed):
     """Ours: grown on adjacency rows, leaves refitted on the graph."""
     model = df.DistanceForest(
-        "half_squared", n_estimators=n_trees, min_samples_leaf=2, self_pairs=False, random_state=0
+        "half_squared",
+        n_estimators=n_trees,
+        min_samples_leaf=2,
+        self_pairs=False,
+        random_state=seed,
     ).fit(X, links.astype(float))
     graph = df.Graph(sparse.csr_array(links.astype(float)))
     model.refit_leaves(X, graph, distance="graph")
@@ -70,29 +77,36 @@ BASELINES = {"types alone": type_densities, "scikit-learn's trees": cart_leaves}
 FORESTS = {"DistanceForest": forest}
 
 
+def judge(network, X, learn, n_trees: int, seed: int) -> Row:
+    """Means over the 5 folds of one seed."""
+    folds: list[dict[str, float]] = []
+    for train, test in KFold(5, shuffle=True, random_state=seed).split(X):
+        links = network.links[np.ix_(train, train)]
+        spent, score = timed(learn, X[train], links, n_trees, seed)
+        seen = link_scores(network.links[np.ix_(test, train)], score(X[test], X[train]))
+        pairs = np.triu_indices(len(test), 1)
+        among = network.links[np.ix_(test, test)][pairs]
+        unseen = link_scores(among, score(X[test], X[test])[pairs])
+        folds.append({"s per fold": spent})
+        folds[-1] |= {f"{figure} unseen-seen": found for figure, found in seen.items()}
+        folds[-1] |= {f"{figure} unseen": found for figure, found in unseen.items()}
+    return {name: float(np.mean([fold[name] for fold in folds])) for name in folds[0]}
+
+
 def compare(learners: dict, scale: str) -> list[Row]:
-    """One row for each way to learn: means over 5 folds, and the spread of the first figure."""
+    """One row for each way to learn: means over seeds, and the least of each goal's figure."""
     is_real = scale == "full" and found("mb") is not None
     network = mushroom_body() if is_real else made_up_network(60)
     n_types = len(np.unique(network.types))
-    folds = list(KFold(5, shuffle=True, random_state=0).split(network.X))
     rows: list[Row] = []
     for method, learn in learners.items():
         X = network.X[:, :n_types] if learn is type_densities else network.X
-        seen, unseen, seconds = [], [], []
-        for train, test in folds:
-            spent, score = timed(learn, X[train], network.links[np.ix_(train, train)], TREES[scale])
-            seconds.append(spent)
-            block = np.ix_(test, train)
-            seen.append(link_scores(network.links[block], score(X[test], X[train])))
-            pairs = np.triu_indices(len(test), 1)
-            block = network.links[np.ix_(test, test)][pairs]
-            unseen.append(link_scores(block, score(X[test], X[test])[pairs]))
-        rows.append({"method": method, "s per fold": float(np.mean(seconds))})
-        for pairs, scores in {"unseen-seen": seen, "unseen": unseen}.items():
-            for figure in GOAL:
-                rows[-1][f"{figure} {pairs}"] = float(np.mean([s[figure] for s in scores]))
-        rows[-1]["sd"] = float(np.std([s["AUC"] for s in seen]))
+        judged = [judge(network, X, learn, TREES[scale], seed) for seed in range(SEEDS[scale])]
+        rows.append({"method": method})
+        rows[-1] |= {name: float(np.mean([j[name] for j in judged])) for name in judged[0]}
+        for figure, goal in GOAL.items():
+            least = min(j[f"{figure} unseen-seen"] for j in judged)
+            rows[-1][f"least {figure} (goal {goal})"] = least
     return rows
 
 

@@ -4,37 +4,44 @@ import concurrent.futures
 import multiprocessing
 import pathlib
 import time
-from typing import NamedTuple
 
 import numpy as np
 
 Row = dict[str, str | int | float]  # one line of a table: column -> what stands there
 
 
-class Paired(NamedTuple):
-    """Two timings side by side."""
+def worked(function, *args, **kwargs):
+    """Call once: (seconds that this thread worked, answer).
 
-    ratio: float  # median over rounds of b / a: how many times faster a is
-    a: float  # median seconds
-    b: float
-
-
-def paired(a, b, repeats: int = 5) -> Paired:
-    """Time two functions in turn, A B A B ..., so that a noisy machine troubles both alike.
-
-    Both are called once before, untimed, to compile and to warm up.
+    Seconds a core, fair on a busy machine; what other threads do is not counted, so give the
+    function ``n_jobs=1``.
     """
-    a(), b()
-    seconds = np.array([[_seconds(a), _seconds(b)] for _ in range(repeats)])
-    ratio = np.median(seconds[:, 1] / seconds[:, 0])
-    return Paired(float(ratio), *map(float, np.median(seconds, axis=0)))
+    start = time.thread_time()
+    answer = function(*args, **kwargs)
+    return time.thread_time() - start, answer
 
 
 def timed(function, *args, **kwargs):
-    """Call once: (seconds, answer)."""
+    """Call once: (seconds on the wall, answer)."""
     start = time.perf_counter()
     answer = function(*args, **kwargs)
     return time.perf_counter() - start, answer
+
+
+def in_turn(*functions, repeats: int = 5) -> np.ndarray:
+    """Seconds worked by each function, (repeats, functions), taken in turn: A B C A B C ...
+
+    So whatever troubles the machine troubles all alike. All are called once before, untimed, to
+    compile and to warm up.
+    """
+    for function in functions:
+        function()
+    return np.array([[worked(function)[0] for function in functions] for _ in range(repeats)])
+
+
+def ratio(seconds, others) -> float:
+    """Median over rounds of how many times ``others`` the ``seconds`` are."""
+    return float(np.median(seconds / others))
 
 
 def in_fresh_process(function, *args):
@@ -58,10 +65,6 @@ def table(rows: list[Row]) -> str:
         ).rstrip()
         for line in lines
     )
-
-
-def _seconds(function) -> float:
-    return timed(function)[0]
 
 
 def _with_peak(function, *args):

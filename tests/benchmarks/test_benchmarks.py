@@ -1,19 +1,33 @@
 """Every benchmark at toy size: its structure, and its claims that are not timings."""
 
+import importlib
+import time
+
 import naive
 import numpy as np
 import pytest
 
-from benchmarks import capped, connectome, gathered, growth, network, perception, synthetic
+import benchmarks
+from benchmarks import capped, gathered, growth, missing, network, perception, synthetic
 from benchmarks.data import made_up_ratings
-from benchmarks.harness import in_fresh_process, paired, table
+from benchmarks.harness import in_fresh_process, in_turn, ratio, table, worked
 
 
-def test_paired__takes_turns():
+def test_in_turn__takes_turns():
     calls = []
-    took = paired(lambda: calls.append("a"), lambda: calls.append("b"), repeats=3)
+    took = in_turn(lambda: calls.append("a"), lambda: calls.append("b"), repeats=3)
     assert "".join(calls) == "ab" * 4  # the first round is not timed
-    assert min(took) > 0
+    assert took.shape == (3, 2)
+
+
+def test_ratio__is_a_median_over_rounds():
+    assert ratio(np.array([1.0, 6.0, 3.0]), np.array([1.0, 2.0, 1.0])) == 3.0
+
+
+def test_worked__does_not_count_waiting():
+    seconds, answer = worked(time.sleep, 0.1)
+    assert answer is None
+    assert seconds < 0.05
 
 
 def test_table__puts_ratios_first_and_leaves_gaps():
@@ -68,23 +82,11 @@ def test_read__is_the_sum(n):
     assert gathered.read(z) == pytest.approx(z.sum(dtype=float), rel=1e-6)
 
 
-def test_perception__linear_fits_beat_the_constant_mean():
-    rows = perception.compare(perception.BASELINES, "toy")
-    assert [row["method"] for row in rows] == ["constant", "mahalanobis", "city block"]
-    assert all(row["ratio MAE/constant"] < 0.5 for row in rows[1:])
-
-
 def test_mahalanobis__finds_a_mahalanobis_distance():
     X = made_up_ratings(12).X
     skew = X @ np.array([[1.0, 0.5], [0.0, 1.0]])
     Z = np.sqrt(2 * naive.half_squared(skew))
     np.testing.assert_allclose(perception.mahalanobis(X, Z)(X, X), Z, atol=1e-6)
-
-
-def test_connectome__features_tell_links():
-    rows = connectome.compare(connectome.BASELINES, "toy")
-    assert [row["method"] for row in rows] == list(connectome.BASELINES)
-    assert all(row["AUC unseen-seen"] > 0.6 for row in rows)
 
 
 def test_synthetic__compares_with_the_authors_code():
@@ -95,16 +97,14 @@ def test_synthetic__compares_with_the_authors_code():
     assert synthetic.reference(1600, synthetic.synthetic(1600))[1]["s"] == 38.0
 
 
-def test_growth__gathering_is_dearer_than_reading():
-    rows = growth.root_against_reading("toy")
-    assert [row["what"] for row in rows] == ["reading z", "root, gathering"]
-
-
 def test_capped__tells_linear_from_quadratic():
-    sizes = [100, 1000]
-    rows = [{"n": n, "s a tree, capped": n, "s a tree, exhaustive": n**2 / 7} for n in sizes]
+    rows = [
+        {"n": n, "growing, capped": n, "growing, exhaustive": n**2 / 7, "table": n**2}
+        for n in (100, 1000)
+    ]
     last = capped.with_powers(rows)[1]
-    assert (last["power, capped"], last["power, exhaustive"]) == pytest.approx((1.0, 2.0))
+    powers = [value for name, value in last.items() if name.startswith("power")]
+    assert powers == pytest.approx([1.0, 2.0, 2.0])
 
 
 def test_network__is_a_symmetric_graph_without_self_links():
@@ -114,3 +114,76 @@ def test_network__is_a_symmetric_graph_without_self_links():
     assert weights.diagonal().sum() == 0
     i, j = weights.nonzero()
     assert abs(X[i, 0] - X[j, 0]).mean() < 0.2 < abs(X[i, 1] - X[j, 1]).mean()
+
+
+def test_missing__hides_the_share_it_says():
+    X = np.random.default_rng(0).random((300, 2))
+    for hide in missing.HIDDEN.values():
+        hidden = hide(X, np.random.default_rng(1))
+        assert (hidden == hidden.T).all()
+        assert not hidden.diagonal().any()
+        assert hidden.mean() == pytest.approx(missing.SHARE, abs=0.1)
+
+
+@pytest.mark.parametrize("n", [1, 63, 100])
+def test_our_root__is_what_the_twin_gathers(n):
+    task = synthetic.synthetic(n)
+    Z = task.Z
+    scan, (left, right, count) = growth.our_root(task, Z)
+    scan()
+    for f in range(growth.MAX_FEATURES):
+        order = np.argsort(task.X[:, f])
+        for k in range(n):
+            assert left[f, k] == pytest.approx(Z[np.ix_(order[: k + 1], order[: k + 1])].sum())
+            assert right[f, k] == pytest.approx(Z[np.ix_(order[k + 1 :], order[k + 1 :])].sum())
+            assert count[f, k] == k + 1
+
+
+# Each benchmark at toy size: what must hold of its rows, timings apart --------------------------
+
+
+def perception_holds(constant, *others):
+    assert [row["method"] for row in others] == [
+        "mahalanobis", "city block", "DistanceForest", "oblique"
+    ]  # fmt: skip
+    assert all(row["ratio MAE/constant"] < 0.6 for row in others)
+
+
+def connectome_holds(types, cart, ours):
+    assert ours["AUC unseen-seen"] > 0.75
+    assert ours["AUC unseen-seen"] == pytest.approx(cart["AUC unseen-seen"], abs=0.03)
+    assert ours["AP unseen-seen"] == pytest.approx(cart["AP unseen-seen"], abs=0.05)
+
+
+def synthetic_holds(constant, ours):
+    assert ours["MAE"] < 0.9 * constant["MAE"]
+    assert ours["Spearman"] > 0.3
+
+
+def missing_holds(*rows):
+    assert [row["hidden"] for row in rows] == list(missing.HIDDEN)
+    assert all(row["correlation"] > 0.95 for row in rows[:2])
+
+
+def growth_holds(reading, *others):
+    assert reading["ratio to reading z"] == 1.0
+    assert all(row["ms"] > 0 for row in others)
+
+
+def capped_holds(small, large):
+    assert (small["n"], large["n"]) == capped.SIZES["toy"]
+    for row in (small, large):
+        assert row["ratio MAE capped/exhaustive"] == pytest.approx(1.0, abs=0.2)
+
+
+def network_holds(row):
+    assert row["distance of links"] < row["of other pairs"]
+    assert 0.1 < row["peak GB"] < 1.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", benchmarks.BENCHMARKS)
+def test_benchmark__runs_at_toy_size(name):
+    rows = importlib.import_module(f"benchmarks.{name}").run("toy")
+    globals()[f"{name}_holds"](*rows)
+    assert len(table(rows).splitlines()) == 1 + len(rows)
