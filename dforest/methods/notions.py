@@ -16,6 +16,8 @@ from dforest.tree import leaves
 from dforest.tree.criteria import Absolute, HalfSquared, Indicator, listed, precomputed
 from dforest.tree.layout import Tree
 
+SMALLEST = 1e-100  # of the largest number of a response or a list of distances
+
 
 @dataclass(frozen=True)
 class Given:
@@ -77,6 +79,15 @@ def check_given(notion: str, Z: Any, n: int, labels=None) -> Given:
     return NOTIONS[notion].check(Z, n, labels)
 
 
+def _check_size(what: str, largest: float) -> None:
+    """Refuse numbers whose squares and sums leave the range of float64."""
+    if largest and not SMALLEST < largest < 1.0 / SMALLEST:
+        raise DataError(
+            f"{what} reaches {largest:.3g}, and sums over pairs need {SMALLEST:g} to "
+            f"{1 / SMALLEST:g}; give it in another unit"
+        )
+
+
 # Precomputed: a matrix -------------------------------------------------------------------------
 
 
@@ -120,6 +131,7 @@ def _listed_given(notion, i, j, z, n, far) -> Given:
 
 def _check_pairs(Z, n, labels) -> Given:
     pairs = Z.for_rows(n)
+    _check_size("|z|", np.abs(pairs.z).max())
     return _listed_given("pairs", pairs.i, pairs.j, pairs.z, n, np.nan)
 
 
@@ -128,6 +140,7 @@ def _check_graph(Z, n, labels) -> Given:
     links = graph.weights.tocoo()
     upper = links.row < links.col
     z = graph.far - links.data[upper]
+    _check_size("|z|", max(abs(graph.far), np.abs(z).max(initial=0.0)))
     return _listed_given("graph", links.row[upper], links.col[upper], z, n, float(graph.far))
 
 
@@ -191,7 +204,14 @@ def _class_table(given: Given, tree: Tree, voters: Voters, options):
 
 
 def _check_numbers(y, n, labels) -> Given:
-    return Given("half_squared", {"y": as_response(y, n, labels=labels)}, {"n_rows": n})
+    response = as_response(y, n, labels=labels)
+    _check_response(response)
+    return Given("half_squared", {"y": response}, {"n_rows": n})
+
+
+def _check_response(y: np.ndarray) -> None:
+    _check_size("|y|", np.abs(y).max())
+    _check_size("the range of y", np.ptp(y, axis=0).max())
 
 
 def _number_criterion(given: Given, room):
@@ -219,6 +239,7 @@ def _check_one_number(y, n, labels) -> Given:
             f'distance="absolute" takes one response, got y of shape {response.shape}; '
             'use distance="half_squared" for several'
         )
+    _check_response(response)
     return Given("absolute", {"y": response[:, 0].copy()}, {"n_rows": n})
 
 

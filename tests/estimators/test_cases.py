@@ -123,6 +123,21 @@ def test_units__do_not_matter(notion, scale):
     np.testing.assert_allclose(other.pairwise(X) / times, one.pairwise(X), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-310, 1e-160, 1e155, 1e300])
+@pytest.mark.parametrize("notion", ["half_squared", "absolute", "graph", "pairs"])
+def test_units__whose_squares_leave_float64_are_refused(notion, scale):
+    X = points()
+    Z = example(notion, X)[0]
+    if notion == "graph":
+        Z = Graph(Z.weights * scale, Z.far * scale)
+    elif notion == "pairs":
+        Z = Pairs(Z.i, Z.j, Z.z * scale)
+    else:
+        Z = Z * scale
+    with pytest.raises(DataError, match="reaches .*e[+-].* need 1e-100 to 1e\\+100; give it in an"):
+        forest_of(notion).fit(X, Z)
+
+
 # Matrices that are none --------------------------------------------------------------------------
 
 
