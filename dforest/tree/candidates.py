@@ -95,12 +95,15 @@ def _add_unknown(columns, c, n, unknown, k):
 
 @jit
 def add_axis_column(table, member, feature, columns, c):
-    """Write column ``c`` for one feature; the number of columns written: 0 if it is constant."""
-    k, codes = len(member), table.codes[feature]
+    """Write column ``c`` for one feature; the number of columns written: 0 if it is constant.
+
+    Most calls find a constant, so nothing is cut out of a matrix before that is known.
+    """
+    k, codes = len(member), table.codes
     unknown_code = table.n_codes[feature]
     least, most, n_unknown = unknown_code, np.int64(-1), 0
     for i in range(k):
-        code = np.int64(codes[member[i]])
+        code = np.int64(codes[feature, member[i]])
         if code == unknown_code:
             n_unknown += 1
         else:
@@ -109,33 +112,40 @@ def add_axis_column(table, member, feature, columns, c):
         return 0
     columns.terms[c, 0] = feature
     columns.missing_left[c] = False
-    ranks, marks, span = columns.ranks[c], columns.marks[c], most - least + 1
+    span = most - least + 1
     if span <= max(2 * k, 256):
         for i in range(k):
-            ranks[i] = np.int64(codes[member[i]]) - least
+            columns.ranks[c, i] = np.int64(codes[feature, member[i]]) - least
         for r in range(span):
-            marks[r] = least + r
+            columns.marks[c, r] = least + r
         n = span
     else:
-        shifted = np.empty(k, np.int64)
-        for i in range(k):
-            shifted[i] = np.int64(codes[member[i]]) - least
-        n, last = 0, np.int64(-1)
-        for i in order_codes(shifted, max(span, unknown_code - least)):
-            if shifted[i] + least == unknown_code:
-                break
-            if shifted[i] != last:
-                last = shifted[i]
-                marks[n] = last + least
-                n += 1
-            ranks[i] = n - 1
+        n = _rank_by_sorting(codes[feature], member, least, unknown_code, columns, c)
     columns.n_ranks[c] = n
     if n_unknown == 0:
         return 1
     unknown = np.empty(k, np.bool_)
     for i in range(k):
-        unknown[i] = codes[member[i]] == unknown_code
+        unknown[i] = codes[feature, member[i]] == unknown_code
     return _add_unknown(columns, c, n, unknown, k)
+
+
+@jit
+def _rank_by_sorting(codes, member, least, unknown_code, columns, c):
+    """Ranks of the codes that occur, where they are few among many; the number of ranks."""
+    shifted = np.empty(len(member), np.int64)
+    for i in range(len(member)):
+        shifted[i] = np.int64(codes[member[i]]) - least
+    n, last = 0, np.int64(-1)
+    for i in order_codes(shifted, unknown_code - least):
+        if shifted[i] + least == unknown_code:
+            break
+        if shifted[i] != last:
+            last = shifted[i]
+            columns.marks[c, n] = last + least
+            n += 1
+        columns.ranks[c, i] = n - 1
+    return n
 
 
 @jit

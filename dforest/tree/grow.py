@@ -15,41 +15,14 @@ import numpy as np
 
 from dforest.jit import jit
 from dforest.seeds import child_key, draw_below
-from dforest.tree.binning import Table, between
-from dforest.tree.candidates import (
-    MAX_TERMS,
-    add_axis_column,
-    add_oblique_column,
-    draw_terms,
-    make_columns,
-    project,
-)
-from dforest.tree.criteria import Node, accuracy, pair_sums, part, settled, start, take
+from dforest.tree.binning import Table
+from dforest.tree.candidates import MAX_TERMS, make_columns
+from dforest.tree.criteria import Node, part, settled, start, take
 from dforest.tree.criteria.verbs import part_rows
 from dforest.tree.layout import Tree
+from dforest.tree.search import Limits, part_sides, search
 
 ROOM = 1 << 20  # numbers that the columns of one search may take, where more than one would fit
-
-
-class Limits(NamedTuple):
-    """When to stop, and how hard to look."""
-
-    min_leaf: float  # fewest drawn rows in a leaf
-    min_split: float  # fewest drawn rows in a node that is split
-    max_depth: int
-    min_gain: float  # least equation (1)
-    max_features: int  # candidates that are not constant in the node
-    search_rows: int  # rows looked at in a larger node; 0 for all
-    block_rows: int  # nodes up to this size are copied into a block
-    oblique: bool
-
-
-class Cut(NamedTuple):
-    """What `search` found: go left when the column's value (or code) is at most ``mark``."""
-
-    gain: float
-    mark: float
-    missing_left: bool
 
 
 class Frame(NamedTuple):
@@ -61,6 +34,7 @@ class Frame(NamedTuple):
     depth: int
     key: int
     parent: int  # whose right child it is, or -1
+    live: np.ndarray  # (l,) int32 features that are not known to be constant in it
 
 
 class Growing(NamedTuple):
@@ -94,105 +68,6 @@ def _room_for(n_rows, oblique):
         np.empty(k * MAX_TERMS),
         np.zeros(3, np.int64),
     )
-
-
-@jit
-def best_cut(columns, c, min_leaf, tie, best):
-    """The best cut of column ``c`` by equation (1), if it beats the cut ``best``.
-
-    Gains closer than ``tie``, relative to what they are the difference of, are equal: the earlier
-    column wins, then the lower cut.
-    """
-    last = columns.n_ranks[c] - 1
-    left, right, count = columns.left[c], columns.right[c], columns.count[c]
-    n, whole = count[last], left[last]
-    for r in range(1 if columns.missing_left[c] else 0, last):
-        n_left, n_right = count[r], n - count[r]
-        if n_left < min_leaf or (r > 0 and n_left == count[r - 1]):
-            continue
-        if n_right < min_leaf:
-            break
-        parts = (whole / n, left[r] / n_left, right[r] / n_right)
-        gain = parts[0] - parts[1] - parts[2]
-        if gain > best.gain + tie * (abs(parts[0]) + abs(parts[1]) + abs(parts[2])):
-            best = Cut(gain, columns.marks[c, r], columns.missing_left[c])
-    return best
-
-
-@jit
-def search(table, member, crit, weights, node, key, limits, min_leaf, order, columns, terms, signs):
-    """Look for a node's best cut among ``max_features`` drawn columns that are not constant.
-
-    ``order`` (p,) is any permutation and is left as it came; ``terms`` and ``signs``
-    (MAX_TERMS,) are written for the winner. Returns a `Cut` of gain 0 if nothing gains.
-    """
-    p, width = len(order), len(columns.n_ranks)
-    tries = 4 * limits.max_features if limits.oblique else p
-    swaps = np.empty(p, np.int64)
-    best = Cut(0.0, np.nan, False)
-    turn, found = 0, 0
-    while turn < tries and found < limits.max_features:
-        held = 0
-        while turn < tries and found < limits.max_features and held + 2 <= width:
-            if limits.oblique:
-                draw_terms(key, turn, p, columns.terms[held], columns.signs[held])
-                added = add_oblique_column(table, member, columns, held)
-            else:
-                swaps[turn] = turn + draw_below(key, turn, p - turn)
-                order[turn], order[swaps[turn]] = order[swaps[turn]], order[turn]
-                added = add_axis_column(table, member, order[turn], columns, held)
-            turn += 1
-            held += added
-            found += added > 0
-        pair_sums(
-            crit,
-            weights,
-            node,
-            columns.ranks[:held, : len(member)],
-            columns.n_ranks[:held],
-            columns.left,
-            columns.right,
-            columns.count,
-        )
-        for c in range(held):
-            better = best_cut(columns, c, min_leaf, accuracy(crit), best)
-            if better.gain > best.gain:
-                best = better
-                terms[:] = columns.terms[c]
-                signs[:] = columns.signs[c]
-    if not limits.oblique:
-        for back in range(turn - 1, -1, -1):
-            order[back], order[swaps[back]] = order[swaps[back]], order[back]
-    return best
-
-
-@jit
-def _sides(table, member, weights, cut, terms, signs, oblique, goes_left):
-    """Write which rows go left; the threshold and the side of rows whose value is unknown."""
-    most, least = -np.inf, np.inf  # greatest code or value left, least one right
-    n_left, n_unknown = 0.0, 0
-    for i in range(len(member)):
-        if oblique:
-            value = project(table.values[member[i]], terms, signs)
-            unknown = np.isnan(value)
-        else:
-            code = table.codes[terms[0], member[i]]
-            value, unknown = np.float64(code), code == table.n_codes[terms[0]]
-        goes_left[i] = cut.missing_left if unknown else value <= cut.mark
-        n_unknown += unknown
-        n_left += weights[i] if goes_left[i] else 0.0
-        if not unknown:
-            if goes_left[i]:
-                most = max(most, value)
-            else:
-                least = min(least, value)
-    if not oblique:
-        begin = table.offsets[terms[0]]
-        most = table.high[begin + np.int64(most)]
-        least = table.low[begin + np.int64(least)] if least < np.inf else np.inf
-    threshold = between(most, least) if least < np.inf else np.inf
-    larger_left = 2.0 * n_left >= weights.sum()
-    return threshold, (cut.missing_left if n_unknown else larger_left), n_left
 
 
 @jit
@@ -238,33 +113,34 @@ def _stays_leaf(weights, depth, limits):
 def _grow_block(out, table, crit, weights, frame, limits):
     """Grow the subtree of ``frame`` inside a block: ``crit`` and ``weights`` hold its rows only."""
     n = len(weights)
-    member, order = np.arange(n), np.arange(len(table.n_codes))
+    member = np.arange(n)
     columns, goes_left = _columns_for(table, n, limits), np.empty(n, np.bool_)
     terms, signs = np.empty(MAX_TERMS, np.int32), np.empty(MAX_TERMS)
-    stack = [Frame(0, n, start(crit), frame.depth, frame.key, frame.parent)]
+    stack = [Frame(0, n, start(crit), frame.depth, frame.key, frame.parent, frame.live)]
     while stack:
-        lo, hi, own, depth, key, parent = stack.pop()
+        lo, hi, own, depth, key, parent, live = stack.pop()
         node, w = _open(out, weights[lo:hi].sum(), parent), weights[lo:hi]
         here = Node(lo, hi, own)
         if _stays_leaf(w, depth, limits) or settled(crit, here):
             continue
+        live = live.copy()
         cut = search(
-            table, member[lo:hi], crit, weights, here, key, limits, limits.min_leaf, order, columns,
+            table, member[lo:hi], crit, weights, here, key, limits, limits.min_leaf, live, columns,
             terms, signs,
         )  # fmt: skip
         if cut.gain <= 0.0 or cut.gain < limits.min_gain:
             continue
         goes = goes_left[: hi - lo]
-        threshold, missing_left, _ = _sides(
+        threshold, missing_left, _ = part_sides(
             table, member[lo:hi], w, cut, terms, signs, limits.oblique, goes
         )
         _write_split(out, node, cut.gain, threshold, missing_left, terms, signs, limits.oblique)
         left, right = part(crit, weights, here, goes)
         part_rows(member, lo, hi, goes)
         part_rows(weights, lo, hi, goes)
-        middle = lo + goes.sum()
-        stack.append(Frame(middle, hi, right, depth + 1, child_key(key, 1), node))
-        stack.append(Frame(lo, middle, left, depth + 1, child_key(key, 0), -1))
+        middle, live = lo + goes.sum(), live[live >= 0]
+        stack.append(Frame(middle, hi, right, depth + 1, child_key(key, 1), node, live))
+        stack.append(Frame(lo, middle, left, depth + 1, child_key(key, 0), -1, live))
 
 
 @jit
@@ -301,13 +177,13 @@ def _draw_rows(key, lo, hi, wanted):
 def _grow(table, crit, rows, weights, key, limits):
     """Grow from the root: large nodes here, small ones in blocks. ``rows`` and ``weights`` part."""
     out = _room_for(len(rows), limits.oblique)
-    order = np.arange(len(table.n_codes))
     goes_left = np.empty(len(rows), np.bool_)
     terms, signs = np.empty(MAX_TERMS, np.int32), np.empty(MAX_TERMS)
-    stack = [Frame(0, len(rows), (0, 0, 0), 0, key, -1)]
+    every = np.arange(len(table.n_codes)).astype(np.int32)
+    stack = [Frame(0, len(rows), (0, 0, 0), 0, key, -1, every)]
     while stack:
         frame = stack.pop()
-        lo, hi, own, depth, key, parent = frame
+        lo, hi, own, depth, key, parent, live = frame
         w = weights[lo:hi]
         if hi - lo <= limits.block_rows:
             block = _block_of(table, rows[lo:hi])
@@ -326,15 +202,18 @@ def _grow(table, crit, rows, weights, key, limits):
         here = Node(0, len(picked), start(sub))
         if settled(sub, here):
             continue
+        tried = live.copy()
         cut = search(
-            table, rows[picked], sub, weights[picked], here, key, limits, min_leaf, order,
+            table, rows[picked], sub, weights[picked], here, key, limits, min_leaf, tried,
             _columns_for(table, len(picked), limits), terms, signs,
         )  # fmt: skip
+        if len(picked) == hi - lo:  # what is constant in some rows may vary in others
+            live = tried[tried >= 0]
         gain = cut.gain * (n / weights[picked].sum())  # equation (1) grows with the rows
         if gain <= 0.0 or gain < limits.min_gain:
             continue
         goes = goes_left[: hi - lo]
-        threshold, missing_left, n_left = _sides(
+        threshold, missing_left, n_left = part_sides(
             table, rows[lo:hi], w, cut, terms, signs, limits.oblique, goes
         )
         if n_left < limits.min_leaf or n - n_left < limits.min_leaf:
@@ -343,8 +222,8 @@ def _grow(table, crit, rows, weights, key, limits):
         part_rows(rows, lo, hi, goes)
         part_rows(weights, lo, hi, goes)
         middle = lo + goes.sum()
-        stack.append(Frame(middle, hi, own, depth + 1, child_key(key, 1), node))
-        stack.append(Frame(lo, middle, own, depth + 1, child_key(key, 0), -1))
+        stack.append(Frame(middle, hi, own, depth + 1, child_key(key, 1), node, live))
+        stack.append(Frame(lo, middle, own, depth + 1, child_key(key, 0), -1, live))
     return out
 
 

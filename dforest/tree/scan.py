@@ -12,18 +12,20 @@ from dforest.jit import jit
 
 GRID_BITS = 30  # the largest weighted |z| of a node becomes at most 2**30
 MAX_EXPONENT = 126.0  # of a scale, so that it is finite as float32; z below 2**-96 is coarser then
+ANY = np.int32(0x7FFFFFFF)  # all bits but the sign
 FINITE = np.int32(0x7F7FFFFF)  # bits of the largest float32; anything above is NaN or infinite
 
 
 @jit
-def largest_bits(bits, row, width):
-    """Bits of the largest known |z| in the first columns of a row of float32, given as int32.
+def largest_bits(bits, row, live):
+    """Bits of the largest known |z| in a row of float32 given as int32.
 
-    Of floats that are not negative, the order of bits is the order of values.
+    live (m,) int32 is `ANY` in the columns that count, else 0. Of floats that are not negative,
+    the order of bits is the order of values.
     """
     top = np.int32(0)
-    for j in range(width):
-        size = bits[row, j] & np.int32(0x7FFFFFFF)
+    for j in range(len(live)):
+        size = bits[row, j] & live[j]
         size = size if size <= FINITE else np.int32(0)
         top = np.int32(max(top, size))
     return top

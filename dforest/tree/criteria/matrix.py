@@ -1,7 +1,7 @@
 """Distances read from a matrix: any sign, any diagonal, NaN where unknown.
 
 A node reads whole rows of z: columns of rows that are not its own weigh nothing. When they are too
-many, its own are copied together (`_keep_columns`). So a row of z is contiguous at every node,
+many, its own are copied together (`_copied`). So a row of z is contiguous at every node,
 which is what the loops of `dforest.tree.scan` live on.
 """
 
@@ -27,7 +27,7 @@ from dforest.tree.criteria.verbs import (
     start,
     take,
 )
-from dforest.tree.scan import GRID_BITS, MAX_EXPONENT, largest_bits, snap, sum_earlier
+from dforest.tree.scan import ANY, GRID_BITS, MAX_EXPONENT, largest_bits, snap, sum_earlier
 
 DENSE = 0.6  # below this share of live columns, copying them costs less than scanning the dead
 
@@ -36,7 +36,7 @@ class Precomputed(NamedTuple):
     """z read from a matrix, O(k^2) a column. Unknown pairs count as the node's mean known pair.
 
     A node's own numbers: whether its rows of z are copied to ``own``; the columns in which they
-    hold their pairs; and e, where no |z| of the node is above 2**e.
+    hold their pairs; and the least e with no |z| of the node above 2**e.
     """
 
     origin: np.ndarray  # (n, n) float32, symmetric, only read
@@ -48,10 +48,9 @@ class Precomputed(NamedTuple):
     has_unknown: bool
 
 
-def precomputed(z, largest, has_unknown, own) -> Precomputed:
-    """The criterion of a whole matrix ``z`` (n, n) float32, |z| <= largest; ``own`` as above."""
-    every = np.arange(len(z))
-    root = np.array([0, len(z), _exponent(np.float64(largest))])
+def precomputed(z, has_unknown, own) -> Precomputed:
+    """The criterion of a whole matrix ``z`` (n, n) float32; ``own`` as in `Precomputed`."""
+    every, root = np.arange(len(z)), np.array([0, len(z), 0])
     return Precomputed(z, own, every, every.copy(), every.copy(), root, bool(has_unknown))
 
 
@@ -70,23 +69,37 @@ def _pairs(crit, node):
 
 
 @jit
-def _keep_columns(crit, node):
-    """Drop columns of rows that are not the node's, when it pays; the node's own numbers then."""
+def _settle_in(crit, node):
+    """A child's own numbers: drop columns of rows that are not its own, when it pays."""
     k = node.hi - node.lo
-    if k > DENSE * node.own[1]:
-        return node.own
+    if k <= DENSE * node.own[1]:
+        return _copied(crit, node)
+    z, slots, width = _pairs(crit, node)
+    live = np.zeros(width, np.int32)
+    for i in range(node.lo, node.hi):
+        live[crit.place[i]] = ANY
+    top, bits = np.zeros(1, np.int32), z.view(np.int32)
+    for slot in slots:
+        top[0] = max(top[0], largest_bits(bits, slot, live))
+    return node.own[0], width, _exponent(np.float64(top.view(np.float32)[0]))
+
+
+@jit
+def _copied(crit, node):
+    """Copy the pairs of a node's rows together; its own numbers then."""
+    k = node.hi - node.lo
     z, slots, width = _pairs(crit, node)
     place, own, bits = crit.place[node.lo : node.hi], crit.own, crit.own.view(np.int32)
     wanted = np.sort(place).astype(np.uint32)  # unsigned: faster to index
     column = np.empty(width, np.int64)
     for c in range(k):
         column[wanted[c]] = c
-    top = np.zeros(1, np.int32)
+    top, live = np.zeros(1, np.int32), np.full(k, ANY)
     for i in range(k):
         row, kept = slots[i], crit.number[node.lo + i]
         for c in range(k):
             own[kept, c] = z[row, wanted[c]]  # may be one row: never overtakes, as wanted[c] >= c
-        top[0] = max(top[0], largest_bits(bits, kept, k))
+        top[0] = max(top[0], largest_bits(bits, kept, live))
         place[i] = column[place[i]]
     return np.int64(1), k, _exponent(np.float64(top.view(np.float32)[0]))
 
@@ -103,9 +116,8 @@ def _(crit, rows):
         root,
         crit.has_unknown,
     )
-    root[0], root[1], root[2] = _keep_columns(
-        taken, Node(0, len(rows), (root[0], root[1], root[2]))
-    )
+    whole = Node(0, len(rows), (np.int64(0), np.int64(len(crit.origin)), np.int64(0)))
+    root[0], root[1], root[2] = _settle_in(taken, whole)
     return taken
 
 
@@ -183,5 +195,5 @@ def _(crit, weights, node, goes_left):
     for rows in (crit.source, crit.number, crit.place):
         part_rows(rows, node.lo, node.hi, goes_left)
     middle = node.lo + goes_left.sum()
-    left = _keep_columns(crit, Node(node.lo, middle, node.own))
-    return left, _keep_columns(crit, Node(middle, node.hi, node.own))
+    left = _settle_in(crit, Node(node.lo, middle, node.own))
+    return left, _settle_in(crit, Node(middle, node.hi, node.own))

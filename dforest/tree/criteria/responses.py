@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dforest.jit import jit
 from dforest.tree.criteria.verbs import (
     EXACT,
     accumulate,
@@ -19,6 +20,8 @@ from dforest.tree.criteria.verbs import (
     start,
     take,
 )
+
+WIDE = 4  # responses from which on it pays to leave out the rows of a column's commonest value
 
 
 class Indicator(NamedTuple):
@@ -117,37 +120,58 @@ def _(crit, weights, node, ranks, n_ranks, left, right, count):
             count[c, r] = n_left
 
 
+@jit
+def _commonest(ranks, n_ranks):
+    """Rank that most rows have."""
+    rows = np.zeros(n_ranks, np.int64)
+    for rank in ranks:
+        rows[rank] += 1
+    return rows.argmax()
+
+
 @body(pair_sums, HalfSquared)
 def _(crit, weights, node, ranks, n_ranks, left, right, count):
     k, Q = node.hi - node.lo, crit.y.shape[1]
     y, w = crit.y[node.lo : node.hi], weights[node.lo : node.hi]
     n = w.sum()
-    centred = np.empty((k, Q))  # about the node's mean, so that nothing cancels
-    square = np.zeros(k)
-    for q in range(Q):
-        mean = (w * y[:, q]).sum() / n
-        for i in range(k):
-            centred[i, q] = y[i, q] - mean
-            square[i] += centred[i, q] * centred[i, q]
-    squares = (w * square).sum()
+    mean = np.zeros(Q)
+    for i in range(k):
+        for q in range(Q):
+            mean[q] += w[i] * y[i, q] / n
+    what = np.empty((k, Q + 2))  # of a row: draws, squared length, response about the node's mean
+    for i in range(k):
+        length = 0.0
+        for q in range(Q):
+            apart = y[i, q] - mean[q]  # so that nothing cancels below
+            length += apart * apart
+            what[i, 2 + q] = w[i] * apart
+        what[i, 0] = w[i]
+        what[i, 1] = w[i] * length
+    whole = np.zeros(Q + 2)
+    for i in range(k):
+        for v in range(Q + 2):
+            whole[v] += what[i, v]
     for c in range(len(n_ranks)):
-        table = np.zeros((n_ranks[c], Q + 2))  # per place: drawn rows, sum of squares, sums
+        m = n_ranks[c]
+        rest = _commonest(ranks[c], m) if Q >= WIDE else m  # found as what the others leave
+        table = np.zeros((m + 1, Q + 2))
+        table[rest] = whole
         for i in range(k):
-            row = table[ranks[c, i]]
-            row[0] += w[i]
-            row[1] += w[i] * square[i]
-            for q in range(Q):
-                row[2 + q] += w[i] * centred[i, q]
+            rank = ranks[c, i]
+            if rank != rest:
+                for v in range(Q + 2):
+                    table[rank, v] += what[i, v]
+                    table[rest, v] -= what[i, v]
         run = np.zeros(Q + 2)
-        for r in range(n_ranks[c]):
-            apart_left, apart_right = 0.0, 0.0  # squared lengths of the sums; the whole sums to 0
+        for r in range(m):
+            of_left, of_right = 0.0, 0.0  # squared lengths of the summed responses
             for v in range(Q + 2):
                 run[v] += table[r, v]
                 if v >= 2:
-                    apart_left += run[v] * run[v]
-            apart_right = apart_left
-            left[c, r] = run[0] * run[1] - apart_left
-            right[c, r] = (n - run[0]) * (squares - run[1]) - apart_right
+                    of_left += run[v] * run[v]
+                    of_right += (whole[v] - run[v]) * (whole[v] - run[v])
+            left[c, r] = run[0] * run[1] - of_left
+            right[c, r] = (n - run[0]) * (whole[1] - run[1]) - of_right
             count[c, r] = run[0]
 
 
