@@ -98,8 +98,7 @@ def _check_matrix(Z, n, labels) -> Given:
 
 
 def _matrix_criterion(given: Given, room: np.ndarray):
-    facts = given.facts
-    return precomputed(given.arrays["z"], facts["largest"], facts["has_unknown"], room)
+    return precomputed(given.arrays["z"], given.facts["has_unknown"], room)
 
 
 def _matrix_table(given: Given, tree: Tree, voters: Voters, options):
@@ -221,14 +220,10 @@ def _number_criterion(given: Given, room):
 def _number_table(given: Given, tree: Tree, voters: Voters, options):
     y = given.arrays["y"]
     centre = np.array([float(np.mean(column)) for column in y.T])
-    apart = np.abs(y - centre).max(initial=0.0)
-    square = ((y - centre) ** 2).sum(axis=1).max(initial=0.0)
-    terms = max(voters.weights.sum(), 1.0)
-    scales = leaves.grid_scale(apart, terms), leaves.grid_scale(square, terms)
+    shape, rows = leaves.shape_of(tree), y[voters.rows]
     table = leaves.moment_table(
-        leaves.shape_of(tree), voters.leaf, voters.weights, y[voters.rows], centre, scales,
-        options.self_pairs,
-    )  # fmt: skip
+        shape, voters.leaf, voters.weights, rows, centre, options.self_pairs
+    )
     return table, _n_silent(table)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dforest.jit import jit
-from dforest.tree.leaves.verbs import Shape, body, leaf_sums, node_sums
+from dforest.tree.leaves.verbs import Shape, body, leaf_sums, node_sums, shared
 
 
 class LinkTable(NamedTuple):
@@ -90,10 +90,10 @@ def _(table, one, other):
         pairs, apart = np.float64(known), total / table.scale
         if is_graph:
             pairs = table.weight[a] * table.weight[b]
-            if a == b:
-                apart -= table.far * table.selves[a] if table.self_pairs else 0.0
-                pairs -= 0.0 if table.self_pairs else table.selves[a]
-            apart += table.far * pairs
+            both = shared(table.parent, a, b) if lifted or a == b else np.int64(-1)
+            selves = table.selves[both] if both >= 0 else 0.0  # at 0, or left out
+            pairs -= 0.0 if table.self_pairs else selves
+            apart += table.far * (pairs - selves if table.self_pairs else pairs)
         if pairs > 0.0:
             return apart / pairs, 0.0 if lifted else pairs
         if a == 0 and b == 0:

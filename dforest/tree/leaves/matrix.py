@@ -11,7 +11,9 @@ import numpy as np
 from dforest.jit import jit
 from dforest.tree.layout import Tree, best_first, leaf_ranges, n_leaves, pruned
 from dforest.tree.leaves.verbs import WHOLE, Shape, body
-from dforest.tree.scan import GRID_BITS, MAX_EXPONENT
+from dforest.tree.scan import MAX_EXPONENT
+
+STRIP = 1_024  # columns of z added up together
 
 
 class MatrixTable(NamedTuple):
@@ -51,27 +53,27 @@ def cells_within(tree: Tree, max_cells: int) -> np.ndarray:
 
 
 def matrix_scale(largest: float, n_drawn: float) -> float:
-    """Grid on which z is summed: 30 bits for the largest, fewer where sums would pass 2**62."""
+    """Grid on which z is summed: as fine as sums below 2**62 allow."""
     exponent = np.ceil(np.log2(largest)) if largest > 0 else 0.0
-    bits = min(GRID_BITS, WHOLE - 2.0 * np.ceil(np.log2(max(n_drawn, 1.0))))
+    bits = WHOLE - 2.0 * np.ceil(np.log2(max(n_drawn, 1.0)))
     return 2.0 ** min(bits - exponent, MAX_EXPONENT)
 
 
 @jit
-def add_row(z, row, weight, scale, apart, known, has_unknown):
-    """Add ``weight`` times row ``row`` of z to ``apart`` (n,) int64, and its known z to ``known``.
+def add_row(z, row, columns, weight, scale, apart, known, has_unknown):
+    """Add ``weight`` times a row of z to ``apart`` (n,) int64, and its known z to ``known``.
 
-    As fast as memory is read: no column is looked up here.
+    In the columns ``columns[0]:columns[1]``; as fast as memory is read.
     """
     if not has_unknown:
-        for j in range(len(apart)):
-            apart[j] += weight * np.int64(np.int32(np.rint(z[row, j] * scale)))
+        for j in range(columns[0], columns[1]):
+            apart[j] += weight * np.int64(np.rint(z[row, j] * scale))
         return
-    for j in range(len(apart)):
+    for j in range(columns[0], columns[1]):
         value = z[row, j]
         is_known = value == value
         value = value if is_known else np.float32(0.0)
-        apart[j] += weight * np.int64(np.int32(np.rint(value * scale)))
+        apart[j] += weight * np.int64(np.rint(value * scale))
         known[j] += weight if is_known else 0
 
 
@@ -83,17 +85,18 @@ def add_square(z, rows, begin, weights, scale, self_pairs, has_unknown, total, k
     weights (k,) int64; total and known (C (C + 1) / 2,) int64 are added to. Rows of one cell are
     added up first, as whole rows, so that columns are looked up once a cell and not once a row.
     """
-    apart, counted = np.empty(z.shape[1], np.int64), np.empty(z.shape[1], np.int64)
-    factor = np.float32(scale)
+    n, factor = z.shape[1], np.float32(scale)
+    apart, counted = np.empty(n, np.int64), np.empty(n, np.int64)
     for one in range(len(begin) - 1):
         if begin[one] == begin[one + 1]:
             continue
         apart[:] = 0
         counted[:] = 0
-        drawn = np.int64(0)
-        for a in range(begin[one], begin[one + 1]):
-            add_row(z, rows[a], weights[a], factor, apart, counted, has_unknown)
-            drawn += weights[a]
+        drawn = weights[begin[one] : begin[one + 1]].sum()
+        for left in range(0, n, STRIP):  # the sums of a strip stay in the nearest cache
+            columns = (left, min(left + STRIP, n))
+            for a in range(begin[one], begin[one + 1]):
+                add_row(z, rows[a], columns, weights[a], factor, apart, counted, has_unknown)
         line = one * (one + 1) // 2
         for other in range(one + 1):
             sum_z, sum_known = np.int64(0), np.int64(0)
@@ -107,7 +110,7 @@ def add_square(z, rows, begin, weights, scale, self_pairs, has_unknown, total, k
                 own = z[rows[a], rows[a]]
                 if own == own:
                     square = weights[a] * weights[a]
-                    total[line + one] -= square * np.int64(np.int32(np.rint(own * factor)))
+                    total[line + one] -= square * np.int64(np.rint(own * factor))
                     known[line + one] -= square
 
 
@@ -128,12 +131,20 @@ def matrix_table(shape: Shape, cell, sums: MatrixSums, scale: float) -> tuple[Ma
 
     Such a pair takes the mean of its parents' pair, both lifted together until some z is known.
     """
-    mean = np.full(len(sums.total), np.nan, np.float32)
-    np.divide(sums.total / scale, sums.known, out=mean, where=sums.known > 0, casting="unsafe")
-    unknown = np.flatnonzero(sums.known == 0)
+    mean, known = np.empty((2, len(sums.total)), np.float32)
+    divide(sums.total, sums.known, float(scale), mean, known)
+    unknown = np.flatnonzero(known == 0)
     if len(unknown):
         fill_from_parents(unknown, mean, cell, sums.total, sums.known, scale, *shape)
-    return MatrixTable(cell, mean, sums.known.astype(np.float32)), len(unknown)
+    return MatrixTable(cell, mean, known), len(unknown)
+
+
+@jit
+def divide(total, known, scale, mean, count):
+    """Write means and numbers of pairs as float32, NaN where no pair is known."""
+    for at in range(len(total)):
+        count[at] = known[at]
+        mean[at] = total[at] / scale / known[at] if known[at] > 0 else np.nan
 
 
 @jit
@@ -148,11 +159,26 @@ def _running(values, n):
 
 
 @jit
+def cell_nodes(cell, node, first, stop, parent):
+    """Node of each cell, (C,) int64: the highest above no other leaves than the cell's."""
+    tops = np.empty(cell[-1] + 1, np.int64)
+    for leaf in range(len(cell) - 1, -1, -1):  # ends with the first leaf of each cell
+        top = node[leaf]
+        while top != 0:
+            above = np.int64(parent[top])
+            if cell[first[above]] != cell[leaf] or cell[stop[above] - 1] != cell[leaf]:
+                break
+            top = above
+        tops[cell[leaf]] = top
+    return tops
+
+
+@jit
 def fill_from_parents(unknown, mean, cell, total, known, scale, node, first, stop, parent):
     """Write the means of ``unknown`` places of the triangle from the nearest known ancestors."""
     n = cell[-1] + 1
     totals, knowns = _running(total, n), _running(known, n)
-    leaf = np.searchsorted(cell, np.arange(n))  # first leaf of each cell
+    tops = cell_nodes(cell, node, first, stop, parent)
     for at in unknown:
         one = np.int64(np.floor((np.sqrt(8.0 * at + 1.0) - 1.0) / 2.0))
         while one * (one + 1) // 2 > at:
@@ -160,7 +186,7 @@ def fill_from_parents(unknown, mean, cell, total, known, scale, node, first, sto
         while (one + 1) * (one + 2) // 2 <= at:
             one += 1
         other = at - one * (one + 1) // 2
-        a, b = node[leaf[one]], node[leaf[other]]
+        a, b = tops[one], tops[other]
         while a != 0 or b != 0:
             a, b = np.int64(parent[a]), np.int64(parent[b])
             top, bottom = cell[first[a]], cell[stop[a] - 1] + 1

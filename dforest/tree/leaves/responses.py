@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dforest.jit import jit
-from dforest.tree.leaves.verbs import Shape, body, leaf_sums, node_sums
+from dforest.tree.leaves.verbs import WHOLE, Shape, body, leaf_sums, node_sums, shared
 
 
 class ClassTable(NamedTuple):
@@ -65,21 +65,49 @@ def class_table(shape: Shape, leaf, weights, y, n_classes, self_pairs) -> ClassT
     return ClassTable(counts, weight, selves, shape.node, shape.parent, self_pairs)
 
 
-def moment_table(shape: Shape, leaf, weights, y, centre, scales, self_pairs) -> MomentTable:
-    """Tabulate responses y (k, q) about ``centre`` (q,), on the grids ``scales`` of y and y^2."""
-    n, apart = len(shape.node), y - centre
-    square = np.rint((apart * apart).sum(axis=1) * scales[1]).astype(np.int64)
-    whole = np.rint(apart * scales[0]).astype(np.int64)
-    drawn = weights.astype(np.int64)
-    columns = [*whole.T, square]
-    sums = np.stack([leaf_sums(leaf, column * drawn, n) for column in columns], axis=1)
-    sums = node_sums(sums, shape.first, shape.stop)
+def moment_table(shape: Shape, leaf, weights, y, centre, self_pairs) -> MomentTable:
+    """Tabulate responses y (k, q) about ``centre`` (q,), which is any value near them.
+
+    Each leaf's squares are taken about its own mean, so that an outlier elsewhere costs nothing.
+    """
+    apart, ends = y - centre, shape.node
     weight, selves = _weights(shape, leaf, weights)
-    filled = np.maximum(weight, 1.0)
-    mean = sums[:, :-1] / scales[0] / filled[:, None]
-    variance = np.maximum(sums[:, -1] / scales[1] / filled - (mean * mean).sum(axis=1), 0.0)
-    shared = (weight, selves, shape.node, shape.parent, self_pairs)
-    return MomentTable(mean + centre, variance, *shared)
+    filled = np.maximum(weight[ends], 1.0)
+    mean, squares = np.zeros((len(weight), y.shape[1])), np.zeros(len(weight))
+    for q, column in enumerate(apart.T):
+        mean[ends, q] = _exact_sums(leaf, weights, column, len(ends)) / filled
+    square = ((apart - mean[ends][leaf]) ** 2).sum(axis=1)
+    squares[ends] = _exact_sums(leaf, weights, square, len(ends))
+    _merge_up(shape.parent, weight, mean, squares)
+    variance = squares / np.maximum(weight, 1.0)
+    return MomentTable(mean + centre, variance, weight, selves, ends, shape.parent, self_pairs)
+
+
+def _exact_sums(leaf, weights, values, n_leaves) -> np.ndarray:
+    """Weighted sums (L,) of leaves, each on a grid of its own: the same bits in any order."""
+    largest = np.zeros(n_leaves)
+    np.maximum.at(largest, leaf, np.abs(values))
+    terms = np.maximum(leaf_sums(leaf, weights, n_leaves), 1.0)
+    scales = 2.0 ** (WHOLE - 1 - np.ceil(np.log2(np.where(largest, largest, 1.0) * terms)))
+    whole = np.rint(values * scales[leaf]).astype(np.int64) * weights.astype(np.int64)
+    return leaf_sums(leaf, whole, n_leaves) / scales
+
+
+@jit
+def _merge_up(parent, weight, mean, squares):
+    """Complete means and sums of squares about them (m,) from leaves to the root (Chan et al.)."""
+    seen = np.zeros(len(parent))  # drawn rows merged into a node so far
+    for node in range(len(parent) - 1, 0, -1):  # preorder: children come after their parent
+        top, w = parent[node], weight[node]
+        if w == 0.0:
+            continue
+        both, apart = seen[top] + w, 0.0
+        for q in range(mean.shape[1]):
+            step = mean[node, q] - mean[top, q]
+            apart += step * step
+            mean[top, q] += step * (w / both)
+        squares[top] += squares[node] + apart * (seen[top] * w / both)
+        seen[top] = both
 
 
 def value_table(shape: Shape, leaf, weights, y, self_pairs) -> ValueTable:
@@ -101,8 +129,9 @@ def _occupied(table, one, other):
     a, b, lifted = table.node[one], table.node[other], False
     while True:
         pairs = table.weight[a] * table.weight[b]
-        if a == b and not table.self_pairs:
-            pairs -= table.selves[a]
+        if not table.self_pairs and (lifted or a == b):
+            both = shared(table.parent, a, b)
+            pairs -= table.selves[both] if both >= 0 else 0.0
         if pairs > 0.0 or (a == 0 and b == 0):
             return a, b, pairs, lifted
         a, b, lifted = np.int64(table.parent[a]), np.int64(table.parent[b]), True
@@ -131,7 +160,7 @@ def _(table, one, other):
     for q in range(table.mean.shape[1]):
         step = table.mean[a, q] - table.mean[b, q]
         apart += step * step
-    total = 0.5 * (apart + table.variance[a] + table.variance[b])
+    total = 0.5 * (apart + (table.variance[a] + table.variance[b]))
     total *= table.weight[a] * table.weight[b]
     return _mean(table, a, b, pairs, total), 0.0 if lifted else pairs
 

@@ -76,6 +76,19 @@ def paired(table, ones, others):
 
 
 @jit
+def shared(parent, a, b):
+    """The node whose rows two nodes have in common: the lower, if one is below the other; else -1.
+
+    Two leaves lifted to ancestors may end that way when one lies deeper than the other.
+    """
+    upper, lower = min(a, b), max(a, b)
+    node = lower
+    while node > upper:  # preorder: a parent's number is smaller
+        node = np.int64(parent[node])
+    return lower if node == upper else np.int64(-1)
+
+
+@jit
 def leaf_sums(leaf, values, n_leaves):
     """Sum ``values`` (k,) over the rows of each leaf: (L,) of the values' kind."""
     sums = np.zeros(n_leaves, values.dtype)
