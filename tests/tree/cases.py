@@ -5,9 +5,10 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from dforest.tree import criteria
+from dforest.tree import criteria, leaves
 from dforest.tree.binning import make_table
 from dforest.tree.grow import Limits, grow
+from dforest.tree.route import route
 
 seeds = st.integers(0, 2**32 - 1)
 some = settings(deadline=None, max_examples=20)  # on a shared machine a deadline fails by chance
@@ -53,8 +54,7 @@ def matrix(rng, n, *, signed=False, unknown=0.0):
 def precomputed(z):
     """Criterion of a matrix (n, n), NaN where unknown."""
     z = np.ascontiguousarray(z, np.float32)
-    largest = float(np.nanmax(np.abs(z), initial=0.0))
-    return criteria.precomputed(z, largest, bool(np.isnan(z).any()), np.empty_like(z))
+    return criteria.precomputed(z, bool(np.isnan(z).any()), np.empty_like(z))
 
 
 def pairs(z):
@@ -106,6 +106,48 @@ def grow_on(X, crit, weights=None, key=0, table=None, **said):
     rows = np.flatnonzero(weights)
     said = {"max_features": len(table.n_codes)} | said
     return grow(table, crit, rows, weights[rows].astype(float), key, limits(**said))
+
+
+def table_of(tree, X, z, kind, weights, *, self_pairs=True, max_cells=1 << 20):
+    """Leaf table of distances z (n, n), made the way of a ``kind``; and its fallbacks, if told."""
+    rows, leaf = np.flatnonzero(weights), route(tree, X)
+    largest, shape = float(np.nanmax(np.abs(z), initial=0.0)), leaves.shape_of(tree)
+    drawn = weights.astype(float)
+    if kind == "matrix":
+        scale, cell = (
+            leaves.matrix_scale(largest, drawn.sum()),
+            leaves.cells_within(tree, max_cells),
+        )
+        z, has_unknown = z.astype(np.float32), bool(np.isnan(z).any())
+        sums = leaves.square_sums(
+            cell[leaf[rows]],
+            int(cell[-1]) + 1,
+            z,
+            rows,
+            drawn[rows],
+            scale,
+            self_pairs,
+            has_unknown,
+        )
+        return leaves.matrix_table(shape, cell, sums, scale)
+    far = {"pairs": np.nan, "graph": 1.5}[kind]
+    known = ~np.isnan(z) if kind == "pairs" else (z != far) & ~np.eye(len(z), dtype=bool)
+    i, j = (ends.astype(np.int32) for ends in np.nonzero(np.triu(known)))
+    scale = leaves.grid_scale(largest + 1.5, max(drawn.sum(), 1.0) ** 2)
+    return leaves.link_table(shape, leaf, drawn, i, j, z[i, j], far, scale, self_pairs), 0
+
+
+def check_table(table, tree, X, z, weights, *, self_pairs=True, precision=1e-6):
+    """Assert equation (2): the means of all leaves, and of how many known pairs they are."""
+    twin = naive.leaf_table(as_naive(tree), X, z, weights, self_pairs)
+    every = np.arange(len(twin.mean), dtype=np.int32)
+    means, pairs = leaves.grid(table, every, every)
+    near = precision * np.nanmax(abs(z), initial=0.0)
+    np.testing.assert_allclose(means, twin.mean, atol=near, rtol=precision)
+    np.testing.assert_array_equal(pairs, twin.counts)
+    np.testing.assert_array_equal(
+        leaves.paired(table, every, every[::-1])[0], means[every, every[::-1]]
+    )
 
 
 def as_naive(tree):
