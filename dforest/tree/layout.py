@@ -4,6 +4,7 @@ Preorder buys three things: a left child is the next node, so it needs no pointe
 numbered from left to right; and the leaves below any node are one range.
 """
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -81,15 +82,15 @@ def best_first(tree: Tree, max_leaves: int) -> np.ndarray:
         True at inner nodes that stay split.
     """
     kept = np.zeros(len(tree.feature), bool)
-    open_nodes = {0}
+    waiting = [(-tree.gain[0], 0)] if tree.right[0] >= 0 else []
     for _ in range(max_leaves - 1):
-        splittable = [node for node in open_nodes if tree.right[node] >= 0]
-        if not splittable:
+        if not waiting:
             break
-        node = max(splittable, key=lambda node: (tree.gain[node], -node))
+        _, node = heapq.heappop(waiting)
         kept[node] = True
-        open_nodes.remove(node)
-        open_nodes |= {node + 1, int(tree.right[node])}
+        for child in (node + 1, int(tree.right[node])):
+            if tree.right[child] >= 0:
+                heapq.heappush(waiting, (-tree.gain[child], child))
     return kept
 
 

@@ -13,7 +13,7 @@ from dforest.tree.layout import Tree, best_first, leaf_ranges, n_leaves, pruned
 from dforest.tree.leaves.verbs import WHOLE, Shape, body
 from dforest.tree.scan import MAX_EXPONENT
 
-STRIP = 1_024  # columns of z added up together
+STRIP = 2_048  # columns of z added up together
 
 
 class MatrixTable(NamedTuple):
@@ -60,19 +60,18 @@ def matrix_scale(largest: float, n_drawn: float) -> float:
 
 
 @jit
-def add_row(z, row, columns, weight, scale, apart, known, has_unknown):
-    """Add ``weight`` times a row of z to ``apart`` (n,) int64, and its known z to ``known``.
+def add_row(row, weight, scale, apart, known, has_unknown):
+    """Add ``weight`` times a part of a row of z to ``apart`` (m,) int64, its known z to ``known``.
 
-    In the columns ``columns[0]:columns[1]``; as fast as memory is read.
+    As fast as memory is read.
     """
     if not has_unknown:
-        for j in range(columns[0], columns[1]):
-            apart[j] += weight * np.int64(np.rint(z[row, j] * scale))
+        for j in range(len(apart)):
+            apart[j] += weight * np.int64(np.rint(row[j] * scale))
         return
-    for j in range(columns[0], columns[1]):
-        value = z[row, j]
-        is_known = value == value
-        value = value if is_known else np.float32(0.0)
+    for j in range(len(apart)):
+        is_known = row[j] == row[j]
+        value = row[j] if is_known else np.float32(0.0)
         apart[j] += weight * np.int64(np.rint(value * scale))
         known[j] += weight if is_known else 0
 
@@ -94,9 +93,10 @@ def add_square(z, rows, begin, weights, scale, self_pairs, has_unknown, total, k
         counted[:] = 0
         drawn = weights[begin[one] : begin[one + 1]].sum()
         for left in range(0, n, STRIP):  # the sums of a strip stay in the nearest cache
-            columns = (left, min(left + STRIP, n))
+            end = min(left + STRIP, n)
+            sums, knowns = apart[left:end], counted[left:end]
             for a in range(begin[one], begin[one + 1]):
-                add_row(z, rows[a], columns, weights[a], factor, apart, counted, has_unknown)
+                add_row(z[rows[a], left:end], weights[a], factor, sums, knowns, has_unknown)
         line = one * (one + 1) // 2
         for other in range(one + 1):
             sum_z, sum_known = np.int64(0), np.int64(0)
