@@ -75,7 +75,7 @@ def test_fit__uses_the_active_client(client, scratch, monkeypatch):
 
 def test_fit__sends_tasks_that_weigh_little(client, scratch, monkeypatch):
     monkeypatch.setattr(run_cluster, "LUGGAGE", 3_000)  # X alone has 96,000 bytes
-    X = np.random.default_rng(0).normal(size=(3_000, 4))
+    X = points(3_000, 4)
     forest = forest_of("absolute", pool_size=2_000, max_depth=3).fit(X, X[:, 0], client=client)
     assert forest._forest.leaves.shape == (3_000, 5)
 
