@@ -12,7 +12,7 @@ from benchmarks import gathered
 from benchmarks.data import Task, synthetic
 from benchmarks.harness import Row, in_turn, ratio
 from dforest.jit import jit
-from dforest.tree.criteria import Node, pair_sums, precomputed, start
+from dforest.tree.criteria import Node, pair_sums, precomputed, start, take
 
 N_ROWS = {"toy": 300, "full": 4000}
 N_TREES = {"toy": 2, "full": 10}
@@ -22,15 +22,16 @@ MAX_FEATURES, MIN_ROWS = 4, 5
 
 @jit
 def scan(crit, weights, ranks, n_ranks, left, right, count):
-    """The engine's own search of the root, up to the choice of the best cut."""
-    node = Node(0, len(weights), start(crit))
-    pair_sums(crit, weights, node, ranks, n_ranks, left, right, count)
+    """What the engine does with z at the root: enter it, and sum z on both sides of every cut."""
+    taken = take(crit, np.arange(len(weights)))
+    node = Node(0, len(weights), start(taken))
+    pair_sums(taken, weights, node, ranks, n_ranks, left, right, count)
 
 
 def our_root(task: Task, Z):
     """The scan of the root, and the sums it writes: left, right (candidates, n)."""
     n, sums = len(Z), np.zeros((3, MAX_FEATURES, len(Z)))
-    crit = precomputed(Z, Z.max(), False, np.empty((1, 1), np.float32))
+    crit = precomputed(Z, False, np.empty((1, 1), np.float32))
     order = np.argsort(task.X[:, :MAX_FEATURES].T, axis=1)
     ranks = np.argsort(order, axis=1).astype(np.int32)
     n_ranks = np.full(MAX_FEATURES, n)
