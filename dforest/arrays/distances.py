@@ -10,6 +10,7 @@ from dforest.arrays.numbers import as_numbers
 from dforest.errors import DataError
 
 TOLERANCE = 1e-5  # asymmetry that rounding explains, as a share of the largest |z|
+LEAST = 1e-30  # where differences of distances come near float32's subnormal numbers
 BLOCK_BYTES = 1 << 25  # read at once
 TILE = 256  # side of the tiles compared with their mirror images: two fit in a core's own cache
 
@@ -41,9 +42,9 @@ def as_distances(Z: Any, n: int, *, labels: np.ndarray | None = None) -> Distanc
     Raises
     ------
     DataError
-        A wrong shape, the condensed form, a sparse matrix, an infinite value or one beyond float32,
-        nothing known, or two values for one pair: asymmetry beyond rounding, which is 1e-5 of the
-        largest |z| (float16: 1e-3).
+        A wrong shape, the condensed form, a sparse matrix, an infinite value, values beyond float32
+        or all below 1e-30, nothing known, or two values for one pair: asymmetry beyond rounding,
+        which is 1e-5 of the largest |z| (float16: 1e-3).
 
     Examples
     --------
@@ -71,6 +72,10 @@ def as_distances(Z: Any, n: int, *, labels: np.ndarray | None = None) -> Distanc
     Z = _as_readable(Z)
     _check_shape(Z.shape, n)
     z, largest, has_unknown = _read(Z, rows, columns, labels)
+    if 0 < largest < LEAST:
+        raise DataError(
+            f"the largest |z| is {largest:g}, and float32 is coarse below {LEAST:g}; rescale Z"
+        )
     _check_symmetric(z, largest, max(TOLERANCE, _rounding(Z.dtype)), labels)
     return Distances(z, largest, has_unknown)
 

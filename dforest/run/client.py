@@ -221,7 +221,7 @@ def _check_loopback(kwargs: Mapping[str, Any]) -> None:
             is_open = True
         if is_open:
             raise SpecError(
-                f"{key}: {address!r} is open to the network; use 127.0.0.1:8787 or null"
+                f"{key}: {address!r} is open to the network; use 127.0.0.1:8787 (or :0, any port)"
             )
 
 

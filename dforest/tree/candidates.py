@@ -23,6 +23,7 @@ class Columns(NamedTuple):
     n_ranks: np.ndarray  # (C,) int64
     marks: np.ndarray  # (C, r) float64: code (or value, if oblique) at each rank
     missing_left: np.ndarray  # (C,) bool: NaN holds rank 0
+    has_missing: np.ndarray  # (C,) bool: some row is NaN
     terms: np.ndarray  # (C, MAX_TERMS) int32: features of the column, -1 beyond the last
     signs: np.ndarray  # (C, MAX_TERMS) float64
     left: np.ndarray  # (C, r) float64, what `pair_sums` writes
@@ -37,6 +38,7 @@ def make_columns(n_columns, n_rows, n_ranks):
         np.empty((n_columns, n_rows), np.int32),
         np.empty(n_columns, np.int64),
         np.empty((n_columns, n_ranks)),
+        np.empty(n_columns, np.bool_),
         np.empty(n_columns, np.bool_),
         np.full((n_columns, MAX_TERMS), -1, np.int32),
         np.ones((n_columns, MAX_TERMS)),
@@ -88,6 +90,7 @@ def _add_unknown(columns, c, n, unknown, k):
     columns.n_ranks[c + 1] = n + 1
     columns.marks[c + 1, 1 : n + 1] = columns.marks[c, :n]
     columns.missing_left[c + 1] = True
+    columns.has_missing[c + 1] = True
     columns.terms[c + 1] = columns.terms[c]
     columns.signs[c + 1] = columns.signs[c]
     return 2 if n > 1 else 1  # of one known value, the twin only mirrors its column
@@ -112,6 +115,7 @@ def add_axis_column(table, member, feature, columns, c):
         return 0
     columns.terms[c, 0] = feature
     columns.missing_left[c] = False
+    columns.has_missing[c] = n_unknown > 0
     span = most - least + 1
     if span <= max(2 * k, 256):
         for i in range(k):
@@ -158,6 +162,7 @@ def add_oblique_column(table, member, columns, c):
         unknown[i] = np.isnan(values[i])
         n_unknown += unknown[i]
     columns.missing_left[c] = False
+    columns.has_missing[c] = n_unknown > 0
     n, last = 0, np.nan
     for i in np.argsort(values, kind="mergesort"):
         if unknown[i]:

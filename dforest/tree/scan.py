@@ -42,6 +42,7 @@ def snap(z, row, scale, fill, weights, out):
     for j in range(len(out)):
         value = z[row, j]
         value = value if value == value else fill
+        value = value if weights[j] != 0 else np.float32(0.0)  # it may be beyond the node's grid
         whole = np.int32(np.rint(value * scale)) * weights[j]
         out[j] = whole
         total += whole

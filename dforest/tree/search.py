@@ -30,6 +30,7 @@ class Cut(NamedTuple):
     gain: float
     mark: float
     missing_left: bool
+    saw_missing: bool  # else rows that are NaN go to the larger side
 
 
 @jit
@@ -51,7 +52,7 @@ def best_cut(columns, c, min_leaf, tie, best):
         parts = (whole / n, left[r] / n_left, right[r] / n_right)
         gain = parts[0] - parts[1] - parts[2]
         if gain > best.gain + tie * (abs(parts[0]) + abs(parts[1]) + abs(parts[2])):
-            best = Cut(gain, columns.marks[c, r], columns.missing_left[c])
+            best = Cut(gain, columns.marks[c, r], columns.missing_left[c], columns.has_missing[c])
     return best
 
 
@@ -66,7 +67,7 @@ def search(table, member, crit, weights, node, key, limits, min_leaf, live, colu
     p, width = len(live), len(columns.n_ranks)
     tries = 4 * limits.max_features if limits.oblique else p
     order = np.arange(p)
-    best = Cut(0.0, np.nan, False)
+    best = Cut(0.0, np.nan, False, False)
     turn, found = 0, 0
     while turn < tries and found < limits.max_features:
         held = 0
@@ -106,26 +107,32 @@ def search(table, member, crit, weights, node, key, limits, min_leaf, live, colu
 def part_sides(table, member, weights, cut, terms, signs, oblique, goes_left):
     """Write which rows go left; the threshold and the side of rows whose value is unknown."""
     most, least = -np.inf, np.inf  # greatest code or value left, least one right
-    n_left, n_unknown = 0.0, 0
+    n_left, n_right, n_unknown = 0.0, 0.0, 0.0
+    unknown = np.zeros(len(member), np.bool_)
     for i in range(len(member)):
         if oblique:
             value = project(table.values[member[i]], terms, signs)
-            unknown = np.isnan(value)
+            unknown[i] = np.isnan(value)
         else:
             code = table.codes[terms[0], member[i]]
-            value, unknown = np.float64(code), code == table.n_codes[terms[0]]
-        goes_left[i] = cut.missing_left if unknown else value <= cut.mark
-        n_unknown += unknown
-        n_left += weights[i] if goes_left[i] else 0.0
-        if not unknown:
-            if goes_left[i]:
-                most = max(most, value)
-            else:
-                least = min(least, value)
+            value, unknown[i] = np.float64(code), code == table.n_codes[terms[0]]
+        goes_left[i] = value <= cut.mark
+        if unknown[i]:
+            n_unknown += weights[i]
+        elif goes_left[i]:
+            most = max(most, value)
+            n_left += weights[i]
+        else:
+            least = min(least, value)
+            n_right += weights[i]
     if not oblique:
         begin = table.offsets[terms[0]]
         most = table.high[begin + np.int64(most)]
         least = table.low[begin + np.int64(least)] if least < np.inf else np.inf
     threshold = between(most, least) if least < np.inf else np.inf
-    larger_left = 2.0 * n_left >= weights.sum()
-    return threshold, (cut.missing_left if n_unknown else larger_left), n_left
+    missing_left = cut.missing_left if cut.saw_missing else n_left >= n_right
+    if n_unknown > 0.0:
+        for i in range(len(member)):
+            goes_left[i] = missing_left if unknown[i] else goes_left[i]
+        n_left += n_unknown if missing_left else 0.0
+    return threshold, missing_left, n_left

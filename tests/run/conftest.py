@@ -1,8 +1,9 @@
 """Clusters on this machine, started once."""
 
 import pytest
-import run_steps
 from distributed import Client, LocalCluster
+
+from run import run_steps
 
 
 @pytest.fixture(scope="package")

@@ -13,15 +13,15 @@ import time
 import dask
 import psutil
 import pytest
-import run_steps
 from distributed import Client, LocalCluster
-from run_steps import bits, job, read_spec
 
 import dforest.run.client
 from dforest.errors import RunError, SpecError
 from dforest.run.client import ClusterSpec, connect, place, preflight, versions
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
+from run import run_steps
+from run.run_steps import bits, job, read_spec
 
 INSIDE = {"processes": False, "n_workers": 1, "dashboard_address": "127.0.0.1:0"}
 EXPECTED = bits(Here(1).run(job()))
@@ -164,8 +164,8 @@ def test_preflight__names_the_worker_that_differs(tmp_path, monkeypatch):
 @contextlib.contextmanager
 def process(*command):
     """Run ``dask`` something as a process of its own; killed at the end."""
-    here = os.path.dirname(run_steps.__file__)
-    paths = os.pathsep.join([here, os.path.dirname(os.path.dirname(here))])
+    tests = os.path.dirname(os.path.dirname(run_steps.__file__))
+    paths = os.pathsep.join([tests, os.path.dirname(tests)])
     running = subprocess.Popen(
         [sys.executable, "-m", "dask", *command],
         env={**os.environ, "PYTHONPATH": paths, "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "error"},

@@ -9,15 +9,15 @@ import time
 
 import numpy as np
 import pytest
-import run_steps
 from distributed import Client, LocalCluster
-from run_steps import GRID, Folder, bits, job
 
 from dforest import errors
 from dforest.errors import RunError, SpecError
 from dforest.run.cluster import WINDOW, Cluster
 from dforest.run.events import listening
 from dforest.run.here import Here
+from run import run_steps
+from run.run_steps import GRID, Folder, bits, job
 
 pytestmark = pytest.mark.slow
 EXPECTED = bits(Here(1).run(job()))

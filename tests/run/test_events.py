@@ -4,11 +4,11 @@ import functools
 import threading
 
 import pytest
-import run_steps
-from run_steps import Folder, job
 
 from dforest.run.events import Event, emit, listening, progress
 from dforest.run.here import Here
+from run import run_steps
+from run.run_steps import Folder, job
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -7,12 +7,12 @@ import time
 
 import numpy as np
 import pytest
-import run_steps
 from dask.system import CPU_COUNT
-from run_steps import Folder, add, bits, job
 
 from dforest.errors import DataError, SpecError
 from dforest.run.here import WINDOW, Here, count_threads
+from run import run_steps
+from run.run_steps import Folder, add, bits, job
 
 
 def test_here__merges_each_group_in_order():

@@ -5,10 +5,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_steps import noise
 
 from dforest.errors import SpecError
 from dforest.run.passes import Fold, Pass, row_blocks
+from run.run_steps import noise
 
 
 def pairwise_rounds(parts):
