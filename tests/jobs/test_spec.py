@@ -5,9 +5,9 @@ import json
 import pathlib
 
 import pytest
-from dforest.estimators.forests import DistanceForest
 
 from dforest.errors import SpecError
+from dforest.estimators.forests import DistanceForest
 from dforest.jobs.spec import KINDS, ForestSpec, job_schema, read_job
 
 SHIPPED = sorted((pathlib.Path(__file__).parents[2] / "pipelines").glob("*.yaml"))
