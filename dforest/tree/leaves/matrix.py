@@ -1,7 +1,7 @@
 """Tables of distances read from a matrix: sums over the pairs of every two leaves, SMERF eq. (2).
 
-A tree of L leaves takes 2 L (L + 1) bytes. Beyond a budget, leaves are tabulated at ancestors
-(`cells_within`), those kept apart that gained most.
+A tree of L leaves takes 4 L (L + 1) bytes, and twice that beside it while it is summed. Beyond a
+budget, leaves are tabulated at ancestors (`cells_within`), those kept apart that gained most.
 """
 
 from typing import NamedTuple
@@ -20,8 +20,8 @@ class MatrixTable(NamedTuple):
     """Mean distances between cells (leaves, or ancestors of several), lower triangle by rows."""
 
     cell: np.ndarray  # (L,) int32: cell of each leaf
-    mean: np.ndarray  # (C (C + 1) / 2,) float32; none is NaN
-    known: np.ndarray  # the same shape, float32: known pairs, 0 where the mean is an ancestors'
+    mean: np.ndarray  # (C (C + 1) / 2,) float32; NaN only if the tree knows no z
+    known: np.ndarray  # the same shape, float32: known pairs, 0 where the mean is an ancestor's
 
 
 class MatrixSums(NamedTuple):
@@ -38,7 +38,7 @@ def triangle(one, other):
 
 
 def cells_within(tree: Tree, max_cells: int) -> np.ndarray:
-    """Cell of each leaf, (L,) int32: itself, or an ancestor beyond ``max_cells``."""
+    """Cell of each leaf, (L,) int32: its own, or one shared beyond ``max_cells``."""
     if n_leaves(tree) <= max_cells:
         return np.arange(n_leaves(tree), dtype=np.int32)
     kept = best_first(tree, max_cells)
@@ -149,7 +149,7 @@ def divide(total, known, scale, mean, count):
 
 @jit
 def _running(values, n):
-    """Sums of all rectangles from the corner: lower triangle -> (n + 1, n + 1), int64."""
+    """Sums of all rectangles from the corner: triangle of n cells -> (n + 1, n + 1), int64."""
     run = np.zeros((n + 1, n + 1), np.int64)
     for i in range(n):
         for j in range(n):
