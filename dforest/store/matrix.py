@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from dforest.arrays.distances import TOLERANCE
 from dforest.errors import DataError, SpecError, StoreError
 from dforest.store import schema, tiles
 from dforest.store.columns import read_ids, write_ids
@@ -320,7 +321,7 @@ class MatrixWriter:
             )
         if self.symmetric != "none" and a == b:
             worst, i, j = tiles.worst_asymmetry(array, array.T)
-            if worst > tiles.TOLERANCE * np.abs(array[~np.isnan(array)]).max(initial=0.0):
+            if worst > TOLERANCE * np.abs(array[~np.isnan(array)]).max(initial=0.0):
                 raise tiles.asymmetric(rows.start + i, rows.start + j, array[i, j], array[j, i])
             array = np.triu(array) + np.triu(array, 1).T
         return np.ascontiguousarray(array)

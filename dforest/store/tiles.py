@@ -8,7 +8,6 @@ import numpy as np
 from dforest.errors import DataError, SpecError
 
 TILE = 1024  # rows of a tile unless given: 4 MB of float32
-TOLERANCE = 1e-5  # of the largest |z|: what rounding may make of z_ij - z_ji
 
 Symmetry = Literal["upper", "full", "none"]
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from dforest.arrays.distances import TOLERANCE
 from dforest.errors import DataError, SpecError
 from dforest.store import tiles
 from dforest.store.columns import as_ids
@@ -149,7 +150,7 @@ def write_matrix(
                     writer.write_tile(a, b, part)
             start += len(band)
             progress(start, n)
-        if worst[0] > tiles.TOLERANCE * largest:
+        if worst[0] > TOLERANCE * largest:
             raise tiles.asymmetric(*worst[1:])
         writer.publish()
 
