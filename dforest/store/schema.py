@@ -251,7 +251,9 @@ def as_axis(item, side: int) -> slice | np.ndarray:
         index = np.flatnonzero(index)
     index = index.astype(np.int64)
     if index.size and not (-side <= index.min() and index.max() < side):
-        raise DataError(f"row or column {index[np.abs(index).argmax()]} is out of range 0..{side}")
+        raise DataError(
+            f"row or column {index[np.abs(index).argmax()]} is out of range 0..{side - 1}"
+        )
     return np.where(index < 0, index + side, index)
 
 
