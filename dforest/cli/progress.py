@@ -15,11 +15,9 @@ TENTH, PATIENCE = 0.1, 10.0  # a plain line at each tenth, or after so many seco
 
 
 @contextlib.contextmanager
-def shown(quiet: bool = False) -> Iterator[None]:
+def shown() -> Iterator[None]:
     """Show every pass that runs in the context, with its rate and the time left."""
-    if quiet:
-        yield
-    elif sys.stderr.isatty():
+    if sys.stderr.isatty():
         with _Bars() as bars, listening(bars):
             yield
     else:
