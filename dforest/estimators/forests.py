@@ -7,7 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from dforest.arrays import check_choice, check_count
 from dforest.errors import DataError, NotFittedError, SpecError
 from dforest.estimators.inputs import read_features, read_given
-from dforest.estimators.recipes import continues, recipe_of
+from dforest.estimators.recipes import LEAF_ROWS, continues, recipe_of
 from dforest.estimators.saving import model, save_model
 from dforest.methods import answers, scores, tiles
 from dforest.methods.forest import fit, tabulate
@@ -199,10 +199,10 @@ class DistanceForest(BaseEstimator):
             Other than "all" needs the rows of the fit, in their order.
         """
         forest, runner = self._fitted(), place(client, self.n_jobs)
-        check_choice("leaf_rows", leaf_rows, ("in_bag", "out_of_bag", "all"))
+        check_choice("leaf_rows", leaf_rows, LEAF_ROWS)
         X = self._features(X, finite=True)
         given = read_given(distance, Z, X)
-        self._forest = tabulate(forest, X.values, given, leaf_rows, runner, "refit-leaves")
+        self._forest = tabulate(forest, X.values, given, leaf_rows, runner, again=True)
         return self
 
     # Answers -----------------------------------------------------------------------------------

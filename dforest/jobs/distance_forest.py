@@ -52,14 +52,14 @@ def _look_at_target(job: DistanceForestJob, n_rows: int) -> int:
 
 
 def _data(job: DistanceForestJob) -> tuple[Any, Any]:
-    """Stores go to the forest by path, so that workers read them; files go as arrays."""
+    """What the forest is fitted on; the ids of stores are matched, files go by position."""
     points = job.points if job.points.is_dir() else sources.read_points(job.points)
     if job.distance == "precomputed":
         assert job.matrix is not None  # checked with the job file
         return points, sources.matrix_at(job.matrix)
     if job.distance == "graph":
         assert job.graph is not None
-        return points, sources.read_links(job.graph)
+        return points, sources.read_links(job.graph, job.points)
     return points, sources.column_of(job.points, COLUMNS[job.distance])
 
 

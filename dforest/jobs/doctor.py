@@ -13,6 +13,7 @@ from dforest.jobs.plan import as_size
 from dforest.jobs.record import versions
 from dforest.run.client import preflight
 from dforest.seeds import scramble
+from dforest.store.scratch import scratch_home
 
 SPLITMIX64_OF_0 = 0xE220A8397B1DCDAF  # first number of the published generator with seed 0
 SCARCE = 2**30  # bytes of scratch space below which a run of any size is in danger
@@ -53,13 +54,13 @@ def _cache() -> str:
 
 
 def _scratch() -> str:
-    folder = tempfile.gettempdir()
+    folder = scratch_home()
     with tempfile.TemporaryFile(dir=folder):
         free = shutil.disk_usage(folder).free
     if free < SCARCE:
         raise RunError(
             f"{folder} has {as_size(free)} free, less than {as_size(SCARCE)}; "
-            "make room, or set TMPDIR"
+            "make room, or set DFOREST_SCRATCH"
         )
     return f"{folder} has {as_size(free)} free"
 

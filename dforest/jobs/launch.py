@@ -72,7 +72,7 @@ def launch(job: AnyJob, where: str | None = None, *, resume: bool = False) -> di
         with client_at(cluster) as client, _told(record, plan):
             if client is not None:
                 preflight(client, job.output)
-            _do(steps, record, _work(job.output, request, record, client))
+            _do(steps, record, _work(job.output, request, client))
         shutil.rmtree(job.output / WORKING, ignore_errors=True)
         record.write("finished", results=module.results(job, record.facts["steps"]))
     return record.facts
@@ -106,9 +106,9 @@ def as_text(record: dict[str, Any]) -> list[str]:
     return MODULES[record["request"]["kind"]].as_text(record["results"])
 
 
-def _work(folder: pathlib.Path, request: dict[str, Any], record: Record, client: Any) -> Work:
+def _work(folder: pathlib.Path, request: dict[str, Any], client: Any) -> Work:
     fingerprint = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-    return Work(folder, folder / WORKING, fingerprint, record.facts["steps"], client)
+    return Work(folder, folder / WORKING, fingerprint, client)
 
 
 def _do(steps: list[Step], record: Record, work: Work) -> None:

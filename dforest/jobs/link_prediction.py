@@ -45,9 +45,14 @@ def steps(job: LinkPrediction) -> list[Step]:
     return [*judging, Step("learn", functools.partial(_learn, job), writes=size, **cost)]
 
 
+def _data(job: LinkPrediction) -> tuple[Any, sparse.csr_array]:
+    """Features (n, p) and links (n, n) of the same rows."""
+    return sources.read_points(job.points), sources.read_links(job.graph, job.points).weights
+
+
 def _judge(job: LinkPrediction, fold: int, work: Work) -> dict[str, Any]:
     """Learn without one fold's rows and links; rank its links above its non-links."""
-    X, weights = sources.read_points(job.points), sources.read_links(job.graph).weights
+    X, weights = _data(job)
     held = row_folds(X.shape[0], job.evaluate.folds, seed=job.seed)[fold]
     seen = np.setdiff1d(np.arange(X.shape[0]), held)
     forest = _fit(job, f"fold-{fold + 1}", work, X[seen], weights[seen][:, seen])
@@ -64,7 +69,7 @@ def _judge(job: LinkPrediction, fold: int, work: Work) -> dict[str, Any]:
 
 def _learn(job: LinkPrediction, work: Work) -> dict[str, Any]:
     """Learn from all rows, save the model, and name the features that tell most."""
-    X, weights = sources.read_points(job.points), sources.read_links(job.graph).weights
+    X, weights = _data(job)
     names = sources.look_at(job.points, "points", "dataset").names
     forest = _fit(job, "learn", work, X, weights)
     forest.save(work.folder / "forest.zarr")

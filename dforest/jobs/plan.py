@@ -16,7 +16,6 @@ class Work:
     folder: pathlib.Path  # for results
     working: pathlib.Path  # for receipts; removed when the run is finished
     fingerprint: str  # of the request
-    done: dict[str, dict[str, Any]]  # results of the steps before
     client: Any  # distributed.Client, or None for this process
 
 

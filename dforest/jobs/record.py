@@ -1,6 +1,5 @@
 """``run.json``: what was asked, what is done, how long it took, and what came of it."""
 
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dforest.errors import SpecError
+from dforest.run.client import package_versions
 from dforest.run.events import Event
 
 FILE = "run.json"
@@ -20,13 +20,7 @@ REPORTED = (*DECIDING, "zarr", "dask", "distributed", "scikit-learn")
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that do the work."""
-    found = {"python": platform.python_version()}
-    for name in REPORTED:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    return {"python": platform.python_version(), **package_versions(REPORTED)}
 
 
 def stamp(path: pathlib.Path) -> str:

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from dforest.arrays import Graph
 from dforest.errors import DataError, SpecError
+from dforest.estimators.inputs import read_distances
 from dforest.store import schema
 from dforest.store.dataset import Dataset
-from dforest.store.graph import read_graph
 from dforest.store.matrix import MatrixStore
 
 
@@ -68,11 +68,13 @@ def read_points(path: pathlib.Path) -> np.ndarray | sparse.csr_array:
     return _csr(path, "points") if path.suffix == ".npz" else np.array(_npy(path, "points"))
 
 
-def read_links(path: pathlib.Path) -> Graph:
-    """Links of all rows, checked to have no direction; self-loops of a file are dropped."""
+def read_links(path: pathlib.Path, points: pathlib.Path) -> Graph:
+    """Links of all rows, checked to have no direction; self-loops of a file are dropped.
+
+    The ids of a store are matched to those of the store of points, where both have them.
+    """
     if path.is_dir():
-        stored = read_graph(path)
-        return Graph(stored.weights, stored.far)
+        return read_distances(path, Dataset(points).ids if points.is_dir() else None)
     try:
         return Graph(_csr(path, "graph"))
     except DataError as error:

@@ -38,7 +38,7 @@ class ForestSpec(Keys):
     min_impurity_decrease: Annotated[float, Field(ge=0)] = Field(
         default=0.0, description="Least gain of a split, as a share of the root's rows."
     )
-    max_split_rows: Annotated[int, Field(ge=2)] | None = Field(
+    max_split_rows: Annotated[int, Field(ge=10)] | None = Field(
         default=2_000, description="Rows on which a node's split is searched; null for all of them."
     )
     max_bins: Annotated[int, Field(ge=2, le=255)] | None = Field(

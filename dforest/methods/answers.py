@@ -27,8 +27,7 @@ class Answer(NamedTuple):
 
 def apply(forest: Forest, X, runner: Here) -> np.ndarray:
     """Leaf of each row in each tree, (n, T) int32, by blocks of rows."""
-    n, step = X.shape[0], 8_192
-    blocks = [slice(i, min(i + step, n)) for i in range(0, n, step)]
+    blocks = _blocks(X.shape[0], 8_192)
     job = Pass("apply", lambda rows: {"leaves": route_all(forest.trees, X[rows])}, _each(blocks))
     return np.concatenate([part["leaves"] for part in runner.run(job)])
 
@@ -52,9 +51,7 @@ def pairwise(forest: Forest, ones, others, runner: Here, *, with_std=False, vote
     _refuse_large(a, b, 2 if with_std else 1)
     mean = np.empty((a, b))
     std = np.empty((a, b)) if with_std else None
-    step = max(1, BLOCK_BYTES // (8 * 4 * max(b, 1)))
-    blocks = [slice(i, min(i + step, a)) for i in range(0, a, step)]
-    sides = [np.unique(others[:, t], return_inverse=True) for t in range(others.shape[1])]
+    blocks, sides = _blocks(a, BLOCK_BYTES // (8 * 4 * max(b, 1))), _by_leaf(others)
 
     def answer(rows):
         return _block(forest, ones[rows], sides, b, with_std, _of_rows(votes, rows))
@@ -73,6 +70,16 @@ def _refuse_large(a: int, b: int, copies: int) -> None:
             f"all {a:,} x {b:,} distances take {needed / 2**30:,.2f} GiB, the limit is "
             f"{limit / 2**30:,.2f} (half the memory); give out=PATH, or ask for kneighbors"
         )
+
+
+def _blocks(n: int, step: int) -> list[slice]:
+    step = max(1, step)
+    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
+
+
+def _by_leaf(leaves) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each tree, the different leaves that rows (b, T) are in, and where each row's is."""
+    return [np.unique(leaves[:, t], return_inverse=True) for t in range(leaves.shape[1])]
 
 
 def _each(blocks) -> list[list]:
@@ -149,9 +156,7 @@ def nearest(forest: Forest, ones, others, k: int, runner: Here, *, skip_self=Fal
     a, b = len(ones), len(others)
     if not 1 <= k <= b - skip_self:
         raise DataError(f"n_neighbors must be from 1 to {b - skip_self}, got {k}")
-    step = max(1, BLOCK_BYTES // (8 * 4 * b))
-    blocks = [slice(i, min(i + step, a)) for i in range(0, a, step)]
-    sides = [np.unique(others[:, t], return_inverse=True) for t in range(others.shape[1])]
+    blocks, sides = _blocks(a, BLOCK_BYTES // (8 * 4 * b)), _by_leaf(others)
 
     def answer(rows):
         apart = _block(forest, ones[rows], sides, b, False, None)["mean"]

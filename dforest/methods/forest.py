@@ -95,13 +95,14 @@ def fit(recipe: Recipe, X, given: Given, runner: Here | Cluster, old=None) -> Fo
             trees += parted(part)
     nothing = np.empty(0, np.int64), np.empty((n, 0), np.int32)
     forest = Forest(recipe, n, X.shape[1], trees, [], given.notion, *nothing)
-    return tabulate(forest, X, given, recipe.leaf_rows, runner, "tabulate-leaves")
+    return tabulate(forest, X, given, recipe.leaf_rows, runner)
 
 
-def tabulate(forest: Forest, X, given: Given, leaf_rows: str, runner, name: str) -> Forest:
+def tabulate(forest: Forest, X, given: Given, leaf_rows: str, runner, *, again=False) -> Forest:
     """The same trees with new leaf tables, from the rows of ``X`` and their distances.
 
-    ``leaf_rows`` other than "all" means the rows that the forest was fitted on.
+    ``leaf_rows`` other than "all" means the rows that the forest was fitted on. ``again`` says that
+    the rows may be others: the forest then keeps the leaves of those it was fitted on.
     """
     n, recipe = X.shape[0], forest.recipe
     if leaf_rows != "all" and n != forest.n_rows:
@@ -114,6 +115,7 @@ def tabulate(forest: Forest, X, given: Given, leaf_rows: str, runner, name: str)
     )
     material = Material(X, given, trees=forest.trees)
     groups = _groups(0, len(forest.trees))
+    name = "refit-leaves" if again else "tabulate-leaves"
     tables, leaves, fallbacks = [], [], []
     for group, part in zip(groups, _over_trees(name, votes, groups, material, runner), strict=True):
         leaves.append(part.pop("leaves"))
@@ -121,7 +123,7 @@ def tabulate(forest: Forest, X, given: Given, leaf_rows: str, runner, name: str)
         tables += parted_tables(part, [forest.trees[t] for t in group])
     changed: dict[str, Any] = {"tables": tables, "fallbacks": np.concatenate(fallbacks)}
     changed |= {"table_notion": given.notion}
-    if name == "tabulate-leaves":
+    if not again:
         changed["leaves"] = np.concatenate(leaves, axis=1)
     return dataclasses.replace(forest, **changed)
 

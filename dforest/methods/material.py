@@ -6,7 +6,6 @@ A task holds a source, never an array: ``Held`` in this process, ``Mapped`` (a p
 import contextlib
 import dataclasses
 import functools
-import os
 import pathlib
 import shutil
 import tempfile
@@ -17,11 +16,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from dforest.methods.model import under
 from dforest.methods.notions import Given
 from dforest.run.client import preflight
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
-from dforest.store.scratch import Scratch
+from dforest.store.scratch import Scratch, scratch_home
 from dforest.tree.binning import Table
 from dforest.tree.layout import Tree, joined, parted
 
@@ -68,28 +68,21 @@ def _mapped(folder: str, facts: tuple) -> Material:
     if X is None:
         parts = tuple(arrays[f"X.{name}"] for name in ("data", "indices", "indptr"))
         X = sparse.csr_array(parts, shape=tuple(arrays["X.shape"]))
-    given = Given(said.pop("notion"), _under("given", arrays), said)
-    table, trees = _under("table", arrays), _under("trees", arrays)
+    given = Given(said.pop("notion"), under("given.", arrays), said)
+    table, trees = under("table.", arrays), under("trees.", arrays)
     return Material(X, given, Table(**table) if table else None, parted(trees) if trees else [])
-
-
-def _under(room: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Arrays whose name begins with ``room.``, without it."""
-    begin = len(room) + 1
-    return {name[begin:]: a for name, a in arrays.items() if name.startswith(f"{room}.")}
 
 
 @contextlib.contextmanager
 def within_reach(material: Material, runner: Here | Cluster) -> Iterator[Held | Mapped]:
     """Make the material reachable to a runner's tasks: as it is, or in a scratch folder.
 
-    The folder is made under ``DFOREST_SCRATCH``, or the host's temporary folder, and removed at
-    the end; every worker must see it.
+    The folder is made under the `scratch_home` and removed at the end; every worker must see it.
     """
     if isinstance(runner, Here):
         yield Held(material)
         return
-    home = os.environ.get("DFOREST_SCRATCH", tempfile.gettempdir())
+    home = scratch_home()
     pathlib.Path(home).mkdir(parents=True, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="dforest-", dir=home)
     try:

@@ -151,13 +151,13 @@ def to_arrays(forest: Forest) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 def from_arrays(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Forest:
     """The forest that `to_arrays` took apart."""
     try:
-        trees = parted(_under("trees.", arrays))
+        trees = parted(under("trees.", arrays))
         return Forest(
             Recipe(**facts["recipe"]),
             facts["n_rows"],
             facts["n_features"],
             trees,
-            parted_tables(_under("tables.", arrays), trees),
+            parted_tables(under("tables.", arrays), trees),
             facts["table_notion"],
             arrays["fallbacks"],
             arrays["leaves"],
@@ -166,5 +166,6 @@ def from_arrays(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Forest:
         raise StoreError(f"a stored forest lacks {error}; save the model again") from None
 
 
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays whose name begins with ``prefix``, by the rest of it."""
     return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

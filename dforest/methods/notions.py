@@ -98,7 +98,8 @@ def _check_matrix(Z, n, labels) -> Given:
 
 
 def _matrix_criterion(given: Given, room: np.ndarray):
-    return precomputed(given.arrays["z"], given.facts["has_unknown"], room)
+    facts = given.facts
+    return precomputed(given.arrays["z"], facts["largest"], facts["has_unknown"], room)
 
 
 def _matrix_table(given: Given, tree: Tree, voters: Voters, options):

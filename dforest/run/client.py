@@ -244,8 +244,13 @@ def await_workers(client: Client, n_workers: int, wait: float) -> None:
 
 def versions() -> dict[str, str]:
     """Versions that decide the bits of a result, of this process: {"python": "3.11", ...}."""
-    found = {"python": "{}.{}".format(*sys.version_info)}
-    for name in MUST_AGREE:
+    return {"python": "{}.{}".format(*sys.version_info), **package_versions(MUST_AGREE)}
+
+
+def package_versions(names: Sequence[str]) -> dict[str, str]:
+    """Version of each package, or that it is not installed."""
+    found = {}
+    for name in names:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

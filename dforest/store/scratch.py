@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import tempfile
 import uuid
 
 import numpy as np
@@ -13,6 +14,11 @@ from dforest.store.disk import writing
 from dforest.store.schema import NAME
 
 LISTING = "scratch.json"
+
+
+def scratch_home() -> str:
+    """Folder that scratch is made under: ``DFOREST_SCRATCH``, else the host's temporary folder."""
+    return os.environ.get("DFOREST_SCRATCH", tempfile.gettempdir())
 
 
 class Scratch:

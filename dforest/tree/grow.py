@@ -1,10 +1,10 @@
 """The engine: grow one tree by equation (1) of SMERF, whatever the notion of distance.
 
 A node's rows are searched for the cut that gains most, then parted. Nodes with at most
-``block_rows`` rows are copied, features and distances, into a small block, and the whole subtree
-grows inside it, in cache. Larger nodes read the whole table; with ``search_rows`` they are searched
-on that many of their rows, drawn by the node's own stream, and then all rows are parted, so that
-a tree on distances costs O(n * search_rows) and not O(n^2).
+``block_rows`` rows are copied into a small block, features always and distances where it pays, and
+the whole subtree grows inside it, in cache. Larger nodes read the whole table; with ``search_rows``
+they are searched on that many of their rows, drawn by the node's own stream, and then all rows are
+parted, so that a tree on distances costs O(n * search_rows) and not O(n^2).
 
 Draws are keyed by the path from the root, never by order or place in memory.
 """
@@ -174,6 +174,17 @@ def _draw_rows(key, lo, hi, wanted):
 
 
 @jit
+def _rows_to_search(key, lo, hi, weights, n, limits):
+    """Places to search of a node of ``n`` drawn rows, and the fewest of them allowed in a leaf."""
+    if not 0 < limits.search_rows < hi - lo:
+        return np.arange(lo, hi), limits.min_leaf
+    picked, min_leaf = _draw_rows(key, lo, hi, limits.search_rows), limits.min_leaf
+    # rows searched are rows parted, so an unscaled limit holds for the whole node, too
+    seen = weights[picked].sum()
+    return picked, min_leaf if 4.0 * min_leaf <= seen else np.ceil(min_leaf * seen / n)
+
+
+@jit
 def _grow(table, crit, rows, weights, key, limits):
     """Grow from the root: large nodes here, small ones in blocks. ``rows`` and ``weights`` part."""
     out = _room_for(len(rows), limits.oblique)
@@ -192,12 +203,7 @@ def _grow(table, crit, rows, weights, key, limits):
         node, n = _open(out, w.sum(), parent), w.sum()
         if _stays_leaf(w, depth, limits):
             continue
-        picked, min_leaf = np.arange(lo, hi), limits.min_leaf
-        if 0 < limits.search_rows < hi - lo:
-            picked = _draw_rows(key, lo, hi, limits.search_rows)
-            # rows searched are rows parted, so an unscaled limit holds for the whole node, too
-            seen = weights[picked].sum()
-            min_leaf = min_leaf if 4.0 * min_leaf <= seen else np.ceil(min_leaf * seen / n)
+        picked, min_leaf = _rows_to_search(key, lo, hi, weights, n, limits)
         sub = take(crit, rows[picked])
         here = Node(0, len(picked), start(sub))
         if settled(sub, here):

@@ -32,18 +32,25 @@ def largest_bits(bits, row, live):
 
 
 @jit
-def snap(z, row, scale, fill, weights, out):
+def snap(z, row, scale, fill, weights, is_plain, out):
     """Write ``weights * round(scale * z[row])`` as int32, ``fill`` standing in for NaN; their sum.
 
-    z (., >= m) float32, scale and fill float32, weights and out (m,) int32. Some 0.1 ns an element.
-    Like `sum_earlier` it takes a matrix and a row: to cut the row out first costs 20 ns.
+    z (., >= m) float32, scale and fill float32, weights and out (m,) int32. ``is_plain`` says that
+    all weights are 1 and no z is NaN. Some 0.1 (plain) to 0.2 ns an element. Like `sum_earlier` it
+    takes a matrix and a row: to cut the row out first costs 20 ns.
     """
     total = np.int64(0)
+    if is_plain:
+        for j in range(len(out)):
+            whole = np.int32(np.rint(z[row, j] * scale))
+            out[j] = whole
+            total += whole
+        return total
     for j in range(len(out)):
         value = z[row, j]
         value = value if value == value else fill
         value = value if weights[j] != 0 else np.float32(0.0)  # it may be beyond the node's grid
-        whole = np.int32(np.rint(value * scale)) * weights[j]
+        whole = np.int32(np.int32(np.rint(value * scale)) * weights[j])
         out[j] = whole
         total += whole
     return total

@@ -31,7 +31,7 @@ def scan(crit, weights, ranks, n_ranks, left, right, count):
 def our_root(task: Task, Z):
     """The scan of the root, and the sums it writes: left, right (candidates, n)."""
     n, sums = len(Z), np.zeros((3, MAX_FEATURES, len(Z)))
-    crit = precomputed(Z, False, np.empty((1, 1), np.float32))
+    crit = precomputed(Z, Z.max(), False, np.empty((1, 1), np.float32))
     order = np.argsort(task.X[:, :MAX_FEATURES].T, axis=1)
     ranks = np.argsort(order, axis=1).astype(np.int32)
     n_ranks = np.full(MAX_FEATURES, n)

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from dforest.errors import DataError, SpecError
+from dforest.jobs import sources
 from dforest.jobs.launch import launch, plan_of
 from dforest.jobs.spec import read_job
 from dforest.store.dataset import DatasetWriter
@@ -82,3 +83,19 @@ def test_plan_of__counts_the_matrix_in_memory(job_with):
     small = plan_of(job_with("matrix: z.npy\ndistance: precomputed"))["memory_per_task"]
     without = plan_of(job_with("distance: indicator"))["memory_per_task"]
     assert small >= without + 4 * 40**2
+
+
+def test_read_links__matches_the_ids_of_both_stores(tmp_path):
+    ids, X = np.array(["c", "a", "b"]), np.array([[0.0], [1.0], [2.0]])
+    with DatasetWriter(tmp_path / "points.zarr") as writer:
+        writer.write(X, ids=ids)
+        writer.publish()
+    links = np.array([[0.0, 2, 0], [2, 0, 1], [0, 1, 0]])
+    order = np.argsort(ids)
+    there = sparse.csr_array(links[np.ix_(order, order)])
+    write_graph(tmp_path / "links.zarr", there, ids=ids[order])
+    found = sources.read_links(tmp_path / "links.zarr", tmp_path / "points.zarr")
+    np.testing.assert_array_equal(found.weights.toarray(), links)
+    write_graph(tmp_path / "others.zarr", there, ids=["a", "b", "d"])
+    with pytest.raises(DataError, match="'c'"):
+        sources.read_links(tmp_path / "others.zarr", tmp_path / "points.zarr")

@@ -54,7 +54,8 @@ def matrix(rng, n, *, signed=False, unknown=0.0):
 def precomputed(z):
     """Criterion of a matrix (n, n), NaN where unknown."""
     z = np.ascontiguousarray(z, np.float32)
-    return criteria.precomputed(z, bool(np.isnan(z).any()), np.empty_like(z))
+    largest = np.nanmax(np.abs(z), initial=0.0)
+    return criteria.precomputed(z, largest, bool(np.isnan(z).any()), np.empty_like(z))
 
 
 def pairs(z):

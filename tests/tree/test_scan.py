@@ -27,10 +27,20 @@ def test_snap__rounds_to_the_grid_weighs_and_fills(m):
     z, w = rng.normal(size=(2, m)).astype(np.float32), rng.integers(0, 5, m).astype(np.int32)
     z[1, rng.random(m) < 0.3] = np.nan
     out = np.empty(m, np.int32)
-    total = snap(z, 1, np.float32(2.0**20), np.float32(0.25), w, out)
+    total = snap(z, 1, np.float32(2.0**20), np.float32(0.25), w, False, out)
     known = np.where(np.isnan(z[1]), 0.25, z[1].astype(float))
     np.testing.assert_array_equal(out, w * np.rint(known * 2**20))
     assert total == out.sum(dtype=np.int64)
+
+
+@pytest.mark.parametrize("m", [1, 7, 64, 1000])
+def test_snap__is_the_same_where_nothing_is_weighed_or_unknown(m):
+    z = np.random.default_rng(m).normal(size=(1, m)).astype(np.float32)
+    w, out, plain = np.ones(m, np.int32), *np.empty((2, m), np.int32)
+    scale, fill = np.float32(2.0**20), np.float32(0.0)
+    total = snap(z, 0, scale, fill, w, False, out)
+    assert snap(z, 0, scale, fill, w, True, plain) == total
+    np.testing.assert_array_equal(plain, out)
 
 
 @pytest.mark.parametrize("m", [1, 7, 64, 1000])

@@ -44,13 +44,13 @@ class Precomputed(NamedTuple):
     source: np.ndarray  # (n,) int64: row and column of origin of each row, in node order
     number: np.ndarray  # (n,) int64: its row of own
     place: np.ndarray  # (n,) int64: its column at present
-    root: np.ndarray  # (3,) int64: the root's own numbers
+    root: np.ndarray  # (3,) int64: the root's own numbers, of all rows of origin at first
     has_unknown: bool
 
 
-def precomputed(z, has_unknown, own) -> Precomputed:
-    """The criterion of a whole matrix ``z`` (n, n) float32; ``own`` as in `Precomputed`."""
-    every, root = np.arange(len(z)), np.array([0, len(z), 0])
+def precomputed(z, largest, has_unknown, own) -> Precomputed:
+    """The criterion of a whole matrix ``z`` (n, n) float32, ``largest`` its largest known |z|."""
+    every, root = np.arange(len(z)), np.array([0, len(z), _exponent(np.float64(largest))])
     return Precomputed(z, own, every, every.copy(), every.copy(), root, bool(has_unknown))
 
 
@@ -116,8 +116,9 @@ def _(crit, rows):
         root,
         crit.has_unknown,
     )
-    whole = Node(0, len(rows), (np.int64(0), np.int64(len(crit.origin)), np.int64(0)))
-    root[0], root[1], root[2] = _settle_in(taken, whole)
+    if len(rows) < len(crit.origin):
+        whole = Node(0, len(rows), (np.int64(0), np.int64(len(crit.origin)), np.int64(0)))
+        root[0], root[1], root[2] = _settle_in(taken, whole)
     return taken
 
 
@@ -174,9 +175,9 @@ def _(crit, weights, node, ranks, n_ranks, left, right, count):
         order = order_of(ranks[c], n_ranks[c])
         for turn in range(k):
             turns[c, place[order[turn]]] = turn
-    snapped = np.empty(width, np.int32)
+    snapped, is_plain = np.empty(width, np.int32), not crit.has_unknown and (w == 1).all()
     for i in range(k):
-        total = snap(z, slots[i], np.float32(scale), np.float32(fill), w, snapped)
+        total = snap(z, slots[i], np.float32(scale), np.float32(fill), w, is_plain, snapped)
         own = snapped[place[i]]
         for c in range(C):
             before = sum_earlier(snapped, turns, c, turns[c, place[i]])

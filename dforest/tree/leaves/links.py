@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dforest.jit import jit
-from dforest.tree.leaves.verbs import Shape, body, leaf_sums, node_sums, shared
+from dforest.tree.leaves.verbs import Shape, body, drawn_rows, shared
 
 
 class LinkTable(NamedTuple):
@@ -51,8 +51,7 @@ def link_table(shape: Shape, leaf, weights, first, second, z, far, scale, self_p
     np.add.at(total, place, np.concatenate([value, value[both]]))
     np.add.at(known, place, np.concatenate([drawn, drawn[both]]))
     indptr = np.searchsorted(keys, np.arange(n + 1) * n).astype(np.int64)
-    sums = np.stack([leaf_sums(leaf, weights, n), leaf_sums(leaf, weights * weights, n)], axis=1)
-    weight, selves = node_sums(sums, shape.first, shape.stop).T.copy()
+    weight, selves = drawn_rows(shape, leaf, weights)
     return LinkTable(
         indptr,
         (keys % n).astype(np.int32),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dforest.jit import jit
-from dforest.tree.leaves.verbs import WHOLE, Shape, body, leaf_sums, node_sums, shared
+from dforest.tree.leaves.verbs import WHOLE, Shape, body, drawn_rows, leaf_sums, node_sums, shared
 
 
 class ClassTable(NamedTuple):
@@ -50,17 +50,11 @@ class ValueTable(NamedTuple):
     self_pairs: bool
 
 
-def _weights(shape: Shape, leaf, weights):
-    n = len(shape.node)
-    sums = np.stack([leaf_sums(leaf, weights, n), leaf_sums(leaf, weights * weights, n)], axis=1)
-    return node_sums(sums, shape.first, shape.stop).T.copy()
-
-
 def class_table(shape: Shape, leaf, weights, y, n_classes, self_pairs) -> ClassTable:
     """Tabulate classes: leaf (k,) int32, weights (k,) float64, y (k,) class codes."""
     counts = np.zeros((len(shape.node), n_classes))
     np.add.at(counts, (leaf, y), weights)
-    weight, selves = _weights(shape, leaf, weights)
+    weight, selves = drawn_rows(shape, leaf, weights)
     counts = node_sums(counts, shape.first, shape.stop)
     return ClassTable(counts, weight, selves, shape.node, shape.parent, self_pairs)
 
@@ -71,7 +65,7 @@ def moment_table(shape: Shape, leaf, weights, y, centre, self_pairs) -> MomentTa
     Each leaf's squares are taken about its own mean, so that an outlier elsewhere costs nothing.
     """
     apart, ends = y - centre, shape.node
-    weight, selves = _weights(shape, leaf, weights)
+    weight, selves = drawn_rows(shape, leaf, weights)
     filled = np.maximum(weight[ends], 1.0)
     mean, squares = np.zeros((len(weight), y.shape[1])), np.zeros(len(weight))
     for q, column in enumerate(apart.T):
@@ -114,7 +108,7 @@ def value_table(shape: Shape, leaf, weights, y, self_pairs) -> ValueTable:
     """Tabulate responses y (k,) as sorted values."""
     order = np.lexsort((weights, y, leaf))
     offsets = np.searchsorted(leaf[order], np.arange(len(shape.node) + 1)).astype(np.int64)
-    weight, selves = _weights(shape, leaf, weights)
+    weight, selves = drawn_rows(shape, leaf, weights)
     rows = y[order].astype(np.float64), weights[order], offsets
     nodes = weight, selves, shape.node, shape.parent, shape.first, shape.stop
     return ValueTable(*rows, *nodes, self_pairs)
@@ -138,7 +132,7 @@ def _occupied(table, one, other):
 
 
 @jit
-def _mean(table, a, b, pairs, total):
+def _mean(pairs, total):
     """Mean of z given its sum ``total`` over all pairs of two nodes, self pairs (0) included."""
     return total / pairs if pairs > 0.0 else np.nan
 
@@ -150,7 +144,7 @@ def _(table, one, other):
     for label in range(table.counts.shape[1]):
         same += table.counts[a, label] * table.counts[b, label]
     total = table.weight[a] * table.weight[b] - same
-    return _mean(table, a, b, pairs, total), 0.0 if lifted else pairs
+    return _mean(pairs, total), 0.0 if lifted else pairs
 
 
 @body(MomentTable)
@@ -162,7 +156,7 @@ def _(table, one, other):
         apart += step * step
     total = 0.5 * (apart + (table.variance[a] + table.variance[b]))
     total *= table.weight[a] * table.weight[b]
-    return _mean(table, a, b, pairs, total), 0.0 if lifted else pairs
+    return _mean(pairs, total), 0.0 if lifted else pairs
 
 
 @jit
@@ -191,4 +185,4 @@ def _(table, one, other):
     for i in range(table.first[a], table.stop[a]):
         for j in range(table.first[b], table.stop[b]):
             total += _sum_apart(table, i, j)
-    return _mean(table, a, b, pairs, total), 0.0 if lifted else pairs
+    return _mean(pairs, total), 0.0 if lifted else pairs

@@ -107,3 +107,11 @@ def node_sums(sums, first, stop):
     for node in range(len(first)):
         out[node] = run[stop[node]] - run[first[node]]
     return out
+
+
+def drawn_rows(shape: Shape, leaf, weights) -> tuple[np.ndarray, np.ndarray]:
+    """Drawn rows of each node, and its ordered pairs of a row with its own copies: (m,), (m,)."""
+    n = len(shape.node)
+    sums = np.stack([leaf_sums(leaf, weights, n), leaf_sums(leaf, weights * weights, n)], axis=1)
+    weight, selves = node_sums(sums, shape.first, shape.stop).T.copy()
+    return weight, selves
