@@ -221,6 +221,11 @@ class DistanceForest(BaseEstimator):
         Returns
         -------
         (a, b) float64, or a pair of them
+
+        Raises
+        ------
+        SpecError
+            They do not fit into half of the memory, or ``out`` is given with ``return_std``.
         """
         forest, runner = self._fitted(), self._here()
         ones = answers.apply(forest, self._features(XA).values, runner)

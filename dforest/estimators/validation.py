@@ -1,5 +1,6 @@
 """Judging a distance forest: cross-validation that slices Z both ways, permutation importance."""
 
+import functools
 import numbers
 import time
 
@@ -42,6 +43,13 @@ def cross_validate(forest, X, Z, cv=5, *, groups=None, client=None):
     dict of (folds,) float64
         ``test_score``: R^2 over known pairs of two held-out rows; ``seen_score``: of a held-out
         row with a training row; ``fit_time`` and ``score_time`` in seconds.
+
+    Raises
+    ------
+    DataError
+        ``groups`` is not of X's length, or X and Z are not what ``fit`` takes.
+    SpecError
+        ``cv`` is a number below 2 or above n, or a parameter of the forest is out of its range.
 
     Examples
     --------
@@ -90,6 +98,13 @@ def permutation_importance(forest, X, Z, *, n_repeats=5, max_rows=1_000, random_
     Bunch
         ``importances`` (p, n_repeats), ``importances_mean`` and ``importances_std`` (p,).
 
+    Raises
+    ------
+    NotFittedError
+        The forest is not fitted.
+    SpecError
+        ``n_repeats`` is below 1, or ``max_rows`` below 2.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,21 +121,21 @@ def permutation_importance(forest, X, Z, *, n_repeats=5, max_rows=1_000, random_
     if len(rows) > check_count("max_rows", max_rows, 2):
         rows = np.sort(stream(seed, "judged").choice(given.n_rows, max_rows, replace=False))
     judged = features[rows].toarray() if sparse.issparse(features) else features[rows]
-    whole = _judge(model, given, rows, judged, forest.n_jobs)
+    judge = functools.partial(_judge, model, given, rows, forest._here())
+    whole = judge(judged)
     drops = np.empty((judged.shape[1], check_count("n_repeats", n_repeats)))
     for feature in range(drops.shape[0]):
         for turn in range(n_repeats):
             shuffled = judged.copy()
             order = stream(seed, "shuffle", feature, turn).permutation(len(rows))
             shuffled[:, feature] = judged[order, feature]
-            drops[feature, turn] = whole - _judge(model, given, rows, shuffled, forest.n_jobs)
+            drops[feature, turn] = whole - judge(shuffled)
     return Bunch(
         importances=drops, importances_mean=drops.mean(axis=1), importances_std=drops.std(axis=1)
     )
 
 
-def _judge(model: Forest, given: Given, rows, features, n_jobs) -> float:
-    runner = Here(n_jobs)
+def _judge(model: Forest, given: Given, rows, runner: Here, features) -> float:
     leaves = answers.apply(model, features, runner)
     return r_squared_within(given, rows, answers.pairwise(model, leaves, leaves, runner).mean)
 
