@@ -1,6 +1,5 @@
 """Tell whether this machine, and the cluster, are fit to run dforest."""
 
-import os
 import pathlib
 import shutil
 import tempfile
@@ -12,6 +11,7 @@ from dforest.jobs.cluster import client_at, cluster_at
 from dforest.jobs.plan import as_size
 from dforest.jobs.record import versions
 from dforest.run.client import preflight
+from dforest.run.here import Here
 from dforest.seeds import scramble
 from dforest.store.scratch import scratch_home
 
@@ -68,7 +68,7 @@ def _scratch() -> str:
 def _cluster(where: str | None) -> str:
     cluster = cluster_at(where)
     if cluster is None:
-        return f"none asked for; work runs on {os.cpu_count()} processors of this machine"
+        return f"none asked for; work runs on {Here().threads} processors of this machine"
     with client_at(cluster) as client, tempfile.TemporaryDirectory(dir=pathlib.Path()) as folder:
         preflight(client, folder)
         workers = client.scheduler_info(n_workers=-1)["workers"]
