@@ -216,7 +216,9 @@ def _tabulate_group(
     tables, fallbacks = [], []
     for number, tree, leaf in zip(group, trees, leaves.T, strict=True):
         rows, weights = voters(recipe, number, pool, len(leaf), leaf_rows)
-        options = TableOptions(recipe.self_pairs, max_cells(recipe))
+        options = TableOptions(
+            recipe.self_pairs, max_cells(recipe.table_budget, recipe.n_estimators)
+        )
         given = material.given
         table, n_filled = NOTIONS[given.notion].table(
             given, tree, Voters(rows, leaf[rows], weights), options
@@ -226,12 +228,30 @@ def _tabulate_group(
     return joined_tables(tables) | {"leaves": leaves, "fallbacks": np.array(fallbacks)}
 
 
-def max_cells(recipe: Recipe) -> int:
+def max_cells(table_budget: int, n_estimators: int) -> int:
     """Cells that a dense table may have, so that all tables stay within the budget.
 
     A table of C cells takes 8 bytes for each of C (C + 1) / 2 pairs: a mean, and its pairs.
     """
-    return max(1, int(np.sqrt(recipe.table_budget / (4.0 * recipe.n_estimators))))
+    return max(1, int(np.sqrt(table_budget / (4.0 * n_estimators))))
+
+
+class MatrixCost(NamedTuple):
+    """Bytes that trees on an (n, n) matrix take."""
+
+    memory: int  # of a task: the matrix, room to copy a block of it to, the sums of one table
+    model: int  # of all tables
+
+
+def matrix_cost(n: int, min_leaf: int, max_split_rows, table_budget, n_estimators) -> MatrixCost:
+    """What growing on n rows of a matrix and tabulating them takes, at most.
+
+    >>> matrix_cost(1_000, 5, None, 1 << 30, 100)
+    MatrixCost(memory=8480000, model=16000000)
+    """
+    block = min(n, max_split_rows or n)
+    cells = min(max(1, n // min_leaf), max_cells(table_budget, n_estimators))
+    return MatrixCost(4 * n**2 + 4 * block**2 + 12 * cells**2, 4 * cells**2 * n_estimators)
 
 
 def voters(recipe: Recipe, tree: int, pool: np.ndarray, n: int, leaf_rows: str):

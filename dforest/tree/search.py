@@ -105,7 +105,7 @@ def search(table, member, crit, weights, node, key, limits, min_leaf, live, colu
 
 @jit
 def part_sides(table, member, weights, cut, terms, signs, oblique, goes_left):
-    """Write which rows go left; the threshold and the side of rows whose value is unknown."""
+    """Write which rows go left; the threshold, the side of NaN, and the drawn rows that go left."""
     most, least = -np.inf, np.inf  # greatest code or value left, least one right
     n_left, n_right, n_unknown = 0.0, 0.0, 0.0
     unknown = np.zeros(len(member), np.bool_)
