@@ -126,7 +126,10 @@ def _read(Z: Any, rows, columns, labels) -> tuple[np.ndarray, float, bool]:
             low = float(np.fmin.reduce(band, axis=None))
         if np.isinf(high) or np.isinf(low):
             _refuse_infinite(part, band, start, labels)
-        largest = float(np.fmax(largest, max(abs(high), abs(low))))
+        top = max(abs(high), abs(low))
+        if top == 0.0 and not in_place:  # rounded away, perhaps
+            top = float(np.fmax.reduce(np.abs(part), axis=None))
+        largest = float(np.fmax(largest, top))
     if largest < 0:
         raise DataError(f"Z ({n}, {n}) is NaN everywhere; at least one distance must be known")
     return z, largest, has_unknown

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from dforest.arrays.frames import column_names, frame_numbers, is_frame, row_labels
-from dforest.arrays.numbers import as_numbers
+from dforest.arrays.numbers import as_numbers, check_places
 from dforest.errors import DataError
 
 
@@ -84,7 +84,7 @@ def _csr(X: Any, what: str) -> sparse.csr_array:
     """``X`` in canonical CSR form, leaving the caller's matrix as it was."""
     if X.ndim != 2:
         _check_shape(X.shape, what)
-    values = sparse.csr_array(X)
+    values = check_places(sparse.csr_array(X), what)
     values = sparse.csr_array(
         (as_numbers(values.data, what), values.indices, values.indptr), shape=values.shape
     )

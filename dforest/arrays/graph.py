@@ -9,7 +9,7 @@ from scipy import sparse
 
 from dforest.arrays.distances import TOLERANCE
 from dforest.arrays.frames import is_frame
-from dforest.arrays.numbers import as_numbers
+from dforest.arrays.numbers import as_numbers, check_places
 from dforest.arrays.pairs import row_numbers, unordered, vector
 from dforest.arrays.parameters import check_count
 from dforest.errors import DataError, SpecError
@@ -141,7 +141,7 @@ def _from_matrix(weights: Any, n_rows: int | None) -> sparse.csr_array:
         raise DataError(f"weights has shape {shape}; give (n, n), or edges=(m, 2) and weights=(m,)")
     if n_rows not in (None, shape[0]):
         raise DataError(f"n_rows is {n_rows}, weights is {shape}; leave n_rows out")
-    matrix = sparse.csr_array(weights)
+    matrix = check_places(sparse.csr_array(weights), "weights")
     data = np.asarray(as_numbers(matrix.data, "weights"), np.float64).copy()
     matrix = sparse.csr_array((data, matrix.indices.copy(), matrix.indptr.copy()), shape=shape)
     matrix.sum_duplicates()

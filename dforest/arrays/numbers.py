@@ -14,6 +14,26 @@ class DataTypeError(DataError, TypeError):
     """A value of a type that cannot be a number: both a `DataError` and a `TypeError`."""
 
 
+def check_places(matrix: Any, what: str) -> Any:
+    """Return a CSR ``matrix`` whose indices are within its shape; scipy does not look.
+
+    Compiled code would write wherever they point.
+    """
+    ends, n_columns = matrix.indptr, matrix.shape[1]
+    is_sound = len(ends) == matrix.shape[0] + 1 and ends[0] == 0 and (np.diff(ends) >= 0).all()
+    if not is_sound or ends[-1] > min(len(matrix.indices), len(matrix.data)):
+        raise DataError(f"{what} is a broken sparse matrix: indptr does not fit; build it anew")
+    used = matrix.indices[: ends[-1]]
+    bad = np.flatnonzero((used < 0) | (used >= n_columns))
+    if bad.size:
+        row = int(np.searchsorted(ends, bad[0], side="right")) - 1
+        raise DataError(
+            f"{what} is a broken sparse matrix: row {row} has column {used[bad[0]]}, but columns "
+            f"are 0 to {n_columns - 1}; build it anew"
+        )
+    return matrix
+
+
 def as_numbers(X: Any, what: str, first_row: int = 0) -> np.ndarray:
     """Return ``X`` as float32 if it is float32, else as float64; any shape, no needless copy.
 

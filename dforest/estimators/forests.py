@@ -7,7 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from dforest.arrays import check_choice, check_count
 from dforest.errors import DataError, NotFittedError, SpecError
 from dforest.estimators.inputs import read_features, read_given
-from dforest.estimators.recipes import LEAF_ROWS, continues, recipe_of
+from dforest.estimators.recipes import LEAF_ROWS, check_continues, recipe_of
 from dforest.estimators.saving import model, save_model
 from dforest.methods import answers, scores, tiles
 from dforest.methods.forest import fit, tabulate
@@ -64,7 +64,8 @@ class DistanceForest(BaseEstimator):
     table_budget : int
         Bytes that all dense leaf tables may take; beyond it leaves are tabulated at ancestors.
     warm_start : bool
-        Keep the trees of the last fit, if only ``n_estimators`` has grown, and add some.
+        Keep the trees of the last fit, if only ``n_estimators`` has grown, and add some. Give the
+        same X and Z again: only their shapes are compared.
     n_jobs : int or None
         Threads of this process; None for all processors.
     random_state : int, Generator, RandomState or None
@@ -171,11 +172,8 @@ class DistanceForest(BaseEstimator):
         given = read_given(self.distance, Z, X)
         old = getattr(self, "_forest", None) if self.warm_start else None
         recipe = recipe_of(self, given.notion, n, p, old)
-        if old is not None and not continues(old, recipe, n, p):
-            raise SpecError(
-                "warm_start=True adds trees to the last fit, but a parameter other than "
-                "n_estimators, or the shape of X, has changed; set warm_start=False"
-            )
+        if old is not None:
+            check_continues(old, recipe, n, p, self.random_state)
         self._forest = fit(recipe, X.values, given, runner, old)
         self._forget_names()
         self.n_features_in_ = p

@@ -11,6 +11,7 @@ from dforest.methods.model import Forest, Recipe
 from dforest.methods.notions import NOTIONS
 from dforest.seeds import fresh_seed
 
+MOST_DRAWS = 100  # times the rows there are
 LEAF_ROWS = ("in_bag", "out_of_bag", "all")
 
 
@@ -19,18 +20,18 @@ def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = 
     e = estimator
     pool = n if e.pool_size is None else min(check_count("pool_size", e.pool_size), n)
     check_choice("distance", e.distance, NOTIONS)
-    check_choice("bootstrap", e.bootstrap, (True, False))
-    check_choice("self_pairs", e.self_pairs, (True, False))
+    bootstrap, self_pairs = _flag("bootstrap", e.bootstrap), _flag("self_pairs", e.self_pairs)
+    _flag("warm_start", e.warm_start)
     draws = pool
     if e.max_samples is not None:
-        most = None if e.bootstrap else pool
+        most = MOST_DRAWS * pool if e.bootstrap else pool
         draws = check_fraction_or_count("max_samples", e.max_samples, pool, high=most)
     recipe = Recipe(
         notion=notion,
         n_estimators=check_count("n_estimators", e.n_estimators),
         pool_size=pool if pool < n else None,
         n_draws=draws,
-        bootstrap=e.bootstrap,
+        bootstrap=bootstrap,
         max_features=_n_features(e.max_features, p),
         min_samples_leaf=check_fraction_or_count("min_samples_leaf", e.min_samples_leaf, draws),
         min_samples_split=check_fraction_or_count(
@@ -44,7 +45,7 @@ def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = 
         projections=check_choice("projections", e.projections, ("axis", "sparse")),
         leaf_rows=check_choice("leaf_rows", e.leaf_rows, LEAF_ROWS),
         weighting=check_choice("weighting", e.weighting, ("tree", "kernel")),
-        self_pairs=e.self_pairs,
+        self_pairs=self_pairs,
         table_budget=check_count("table_budget", e.table_budget),
         seed=fresh_seed(e.random_state) if old is None else old.recipe.seed,
     )
@@ -56,14 +57,28 @@ def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = 
     return recipe
 
 
-def continues(old: Forest, recipe: Recipe, n: int, p: int) -> bool:
-    """Whether a recipe only adds trees to a forest that was fitted on n rows and p features."""
+def check_continues(old: Forest, recipe: Recipe, n: int, p: int, random_state: Any) -> None:
+    """Refuse a warm start that would do more than add trees to the last fit; SpecError."""
+    if recipe.n_estimators < len(old.trees):
+        raise SpecError(
+            f"n_estimators={recipe.n_estimators} is below the {len(old.trees)} trees of the last "
+            "fit, and warm_start=True only adds; set warm_start=False"
+        )
     same = vars(old.recipe) | {"n_estimators": recipe.n_estimators} == vars(recipe)
-    return same and (old.n_rows, old.n_features) == (n, p) and recipe.n_estimators >= len(old.trees)
+    is_reseeded = isinstance(random_state, numbers.Integral) and random_state != old.recipe.seed
+    if not same or is_reseeded or (old.n_rows, old.n_features) != (n, p):
+        raise SpecError(
+            "warm_start=True adds trees to the last fit, but a parameter other than "
+            "n_estimators, or the shape of X, has changed; set warm_start=False"
+        )
+
+
+def _flag(name: str, value: Any) -> bool:
+    return bool(value) if isinstance(value, np.bool_) else check_choice(name, value, (True, False))
 
 
 def _optional(name: str, value: Any, low: int = 1) -> int | None:
-    return None if value is None else check_count(name, value, low)
+    return None if value is None else check_count(name, value, low, high=2**31 - 1)
 
 
 def _at_least_0(name: str, value: Any) -> float:

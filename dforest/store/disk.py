@@ -1,13 +1,18 @@
 """What a disk does to us, said in one line."""
 
 import contextlib
+import errno
 
-from dforest.errors import DforestError, RunError
+from dforest.errors import DforestError, RunError, StoreError
+
+MISTAKEN = (errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)  # no retry
 
 
 @contextlib.contextmanager
 def writing(what):
-    """Turn an error of the operating system into a `RunError` that names what was being written.
+    """Turn an error of the operating system into one of ours that names what was being written.
+
+    A path that can never be written is a `StoreError`, all else a `RunError`.
 
     >>> with writing("out/z"):
     ...     raise OSError(28, "No space left on device")
@@ -20,4 +25,6 @@ def writing(what):
         if isinstance(error, DforestError):
             raise
         reason = error.strerror or str(error)
+        if error.errno in MISTAKEN:
+            raise StoreError(f"cannot write {what}: {reason}; give another path") from error
         raise RunError(f"cannot write {what}: {reason}; mend that and run again") from error

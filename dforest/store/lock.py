@@ -39,6 +39,8 @@ class Lock:
 
     def __init__(self, path):
         self.path = pathlib.Path(path).resolve()
+        if not self.path.name:
+            raise StoreError(f"{self.path} cannot be written as a whole; name a folder in it")
         self.file = self.path.with_name(f".{self.path.name}.lock")
         self._handle: int | None = None
 

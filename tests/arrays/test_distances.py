@@ -17,6 +17,12 @@ from dforest.arrays import as_distances, as_features
 from dforest.errors import DataError
 
 
+@pytest.mark.parametrize("size", [1e-31, 1e-46, 1e-300, 5e-324])
+def test_as_distances__refuses_what_float32_would_round_away(size):
+    with pytest.raises(DataError, match="coarse below 1e-30; rescale Z"):
+        as_distances(np.array([[0.0, size], [size, 0.0]]), 2)
+
+
 def symmetric(n, seed=0):
     z = np.random.default_rng(seed).normal(size=(n, n))
     return ((z + z.T) / 2).astype(np.float32)

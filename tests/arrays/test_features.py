@@ -16,6 +16,14 @@ from scipy import sparse
 from dforest.arrays import as_features
 from dforest.errors import DataError
 
+
+@pytest.mark.parametrize("index", [-1, 3, 70_000_000])
+def test_as_features__refuses_a_sparse_matrix_that_points_outside(index):
+    parts = np.ones(2), np.array([0, index]), np.array([0, 1, 2])
+    with pytest.raises(DataError, match=f"row 1 has column {index}, but columns are 0 to 2"):
+        as_features(sparse.csr_array(parts, shape=(2, 3)))
+
+
 REAL = (np.float16, np.float64, np.int8, np.uint64, np.bool_, ">f8", np.longdouble)
 
 

@@ -5,7 +5,7 @@ import pytest
 from small_forests import NOTIONS, bits, example, forest_of, plane, points
 
 from dforest.errors import SpecError
-from dforest.estimators.recipes import continues, recipe_of
+from dforest.estimators.recipes import check_continues, recipe_of
 from dforest.methods.model import Forest
 
 
@@ -43,15 +43,23 @@ def test_continues__only_with_more_trees_of_the_same_recipe():
     old = Forest(recipe, 50, 3, [None] * 8, [], "graph", *nothing)
 
     def goes_on(n=50, p=3, **changes):
-        return continues(old, recipe_of(forest_of(**changes), "graph", n, p, old), n, p)
+        forest = forest_of(**changes)
+        check_continues(old, recipe_of(forest, "graph", n, p, old), n, p, forest.random_state)
 
-    assert goes_on(n_estimators=8)
-    assert goes_on(n_estimators=9)
-    assert goes_on(n_estimators=9, random_state=5)  # the seed is that of the last fit
-    assert not goes_on(n_estimators=7)
-    assert not goes_on(n_estimators=9, max_depth=4)
-    assert not goes_on(n=51, n_estimators=9)
-    assert not goes_on(p=4, n_estimators=9)
+    goes_on(n_estimators=8)
+    goes_on(n_estimators=9)
+    goes_on(n_estimators=9, random_state=None)  # the seed is that of the last fit
+    with pytest.raises(SpecError, match="n_estimators=7 is below the 8 trees"):
+        goes_on(n_estimators=7)
+    for change in ({"random_state": 5}, {"max_depth": 4}, {"n": 51}, {"p": 4}):
+        with pytest.raises(SpecError, match="has changed; set warm_start=False"):
+            goes_on(**{"n_estimators": 9} | change)
+
+
+def test_flags__may_be_of_numpy():
+    forest = forest_of(self_pairs=np.bool_(False), bootstrap=np.bool_(True))
+    recipe = recipe_of(forest, "graph", 50, 3)
+    assert (recipe.self_pairs, recipe.bootstrap) == (False, True)
 
 
 WRONG = {
@@ -59,11 +67,11 @@ WRONG = {
     "min_samples_split": [22.0, 1, 0, "5", None],
     "min_impurity_decrease": [-0.1, np.nan, np.inf, "0", None],
     "n_estimators": [0, 2.0, "10", None, True],
-    "max_samples": [0, -1, 1.5, "all", 0.0],
+    "max_samples": [0, -1, 1.5, "all", 0.0, 10**12],
     "max_features": [0, 3, 1.5, "all", 0.0],
-    "max_depth": [0, 1.5, "3"],
+    "max_depth": [0, 1.5, "3", 2**70],
     "max_leaf_nodes": [1, 0, 2.5],
-    "max_split_rows": [0, 1.5],
+    "max_split_rows": [0, 1.5, 10**30],
     "max_bins": [0, 1, 2.5],
     "projections": ["oblique", None],
     "leaf_rows": ["oob", None],

@@ -8,8 +8,13 @@ import sys
 
 import pytest
 
-from dforest.errors import LockedError
+from dforest.errors import LockedError, StoreError
 from dforest.store.lock import Lock
+
+
+def test_lock__of_a_root_is_refused():
+    with pytest.raises(StoreError, match="cannot be written as a whole; name a folder in it"):
+        Lock("/")
 
 
 def test_lock__names_its_holder_and_is_given_back(tmp_path):

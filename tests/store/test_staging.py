@@ -138,7 +138,7 @@ def test_a_full_disk__is_a_run_error_and_the_old_store_stays(tmp_path, monkeypat
     assert os.listdir(tmp_path) == ["m"]
 
 
-def test_a_path_that_cannot_be__is_a_run_error(tmp_path):
+def test_a_path_that_cannot_be__is_a_store_error(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(RunError, match="cannot write .*file/m: "):
+    with pytest.raises(StoreError, match="cannot write .*file/m: "):
         write(tmp_path / "file" / "m", 1)
