@@ -78,7 +78,13 @@ def main() -> None:
 @main.command()
 @click.argument("job_file", metavar="JOB.yaml")
 @cluster
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As forest.seed=1.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="As seed=1 or forest.n_estimators=50.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
 @click.option("--resume", is_flag=True, help="Continue a half-finished run.")
 @as_json
@@ -103,6 +109,9 @@ def run(job_file, cluster, settings, dry_run, resume):
 @click.option("--key", help="Member of an .npz.")
 @click.option("--id-column", help="Column that names the rows.")
 @click.option("--label-column", help="Column of classes.")
+@click.option(
+    "--feature-column", "feature_columns", multiple=True, help="May be repeated; all others else."
+)
 @click.option("--response-column", "response_columns", multiple=True, help="May be repeated.")
 @click.option("--n-rows", type=int, help="Of a graph whose edges end in row numbers.")
 @click.option("--like", help="Dataset whose ids are the ends of a graph's edges.")
@@ -114,6 +123,7 @@ def run(job_file, cluster, settings, dry_run, resume):
 @_ends_well
 def ingest(source, path, **options):
     """Turn SOURCE (CSV, npy, npz, Parquet) into a store, block by block."""
+    options["feature_columns"] = options["feature_columns"] or None
     with shown():
         found = stores.ingest(source, path, **options)
     return found, show.facts(found)

@@ -34,6 +34,7 @@ def steps(job: DistanceForestJob) -> list[Step]:
     learning = Step("learn", do, tasks=2 * n_trees, writes=size, **cost)
     if job.evaluate is None:
         return [learning]
+    sources.check_folds(job.evaluate.folds, points.n_rows)
     do = functools.partial(_judge, job)
     return [Step("judge", do, tasks=2 * n_trees * job.evaluate.folds, writes=0, **cost), learning]
 

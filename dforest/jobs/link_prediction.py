@@ -29,6 +29,7 @@ def steps(job: LinkPrediction) -> list[Step]:
             f"points: {job.points} has {points.n_rows} rows, but graph: {job.graph} has "
             f"{graph.n_rows} nodes; each row must be a node"
         )
+    sources.check_folds(job.evaluate.folds, points.n_rows)
     spectrum = job.response if isinstance(job.response, GraphSpectrum) else None
     n_columns = spectrum.graph_spectrum if spectrum else points.n_rows
     cost = {

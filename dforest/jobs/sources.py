@@ -61,6 +61,12 @@ def _look_at_store(path: pathlib.Path, format: str) -> Look:
     return Look(said["n_rows"], said.get("n_columns", said["n_rows"]), size)
 
 
+def check_folds(folds: int, n_rows: int) -> None:
+    """Refuse more folds than rows; SpecError names the job's key."""
+    if folds > n_rows:
+        raise SpecError(f"evaluate.folds: {folds} is more than the {n_rows} rows; give fewer")
+
+
 def read_points(path: pathlib.Path) -> np.ndarray | sparse.csr_array:
     """Features of all rows: (n, p), dense or sparse as they were stored."""
     if path.is_dir():

@@ -100,7 +100,7 @@ def joined_tables(tables: list[Any]) -> dict[str, np.ndarray]:
     """Flat arrays of many tables of one kind; rows of a field follow each other, tree by tree."""
     kind = next(name for name, kind in TABLES.items() if isinstance(tables[0], kind))
     arrays = {"kind": np.array([kind])}
-    for name in set(tables[0]._fields) - set(SHAPE_FIELDS):
+    for name in (field for field in tables[0]._fields if field not in SHAPE_FIELDS):
         values = [np.asarray(getattr(table, name)) for table in tables]
         if values[0].ndim:
             arrays[f"{name}.rows"] = np.array([len(value) for value in values], np.int64)

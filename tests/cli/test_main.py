@@ -134,6 +134,16 @@ def test_ingest_and_inspect__make_a_store_and_say_what_it_holds(tmp_path):
     assert "feature_names" in call("inspect", store).stdout
 
 
+def test_ingest__takes_the_features_that_are_named(tmp_path):
+    (tmp_path / "people.csv").write_text("name,height,note\nann,1.7,tall\nbob,1.5,old\n")
+    source, store = tmp_path / "people.csv", tmp_path / "people.zarr"
+    refused = call("ingest", source, store, "--id-column", "name")
+    assert refused.exit_code == 2
+    assert "name the feature columns without it" in refused.stderr
+    named = ("--id-column", "name", "--feature-column", "height", "--json")
+    assert json.loads(call("ingest", source, store, *named).stdout)["n_features"] == 1
+
+
 def test_ingest__notes_what_it_dropped_in_one_line(tmp_path):
     source = tmp_path / "edges.npz"
     np.savez(source, edges=np.array([[0, 1], [1, 1]]))

@@ -79,6 +79,12 @@ def test_distance_forest__refuses_points_without_labels(job_with):
         plan_of(job)
 
 
+def test_plan_of__refuses_more_folds_than_rows_before_anything_runs(job_with):
+    job = job_with("matrix: z.npy\ndistance: precomputed\nevaluate: {folds: 41}")
+    with pytest.raises(SpecError, match="evaluate.folds: 41 is more than the 40 rows"):
+        plan_of(job)
+
+
 def test_plan_of__counts_the_matrix_in_memory(job_with):
     small = plan_of(job_with("matrix: z.npy\ndistance: precomputed"))["memory_per_task"]
     without = plan_of(job_with("distance: indicator"))["memory_per_task"]

@@ -168,7 +168,7 @@ def _numbers(path, cells, name: str, first: int) -> np.ndarray:
         return as_numbers(cells, f"{path}: column {name!r}", first)
     except DataError as error:
         raise DataError(
-            f"{error}; name it as id_column or label_column, or leave it out of feature_columns"
+            f"{error}; name it as id_column or label_column, or name the feature columns without it"
         ) from None
 
 
