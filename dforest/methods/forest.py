@@ -233,7 +233,7 @@ def max_cells(table_budget: int, n_estimators: int) -> int:
 
     A table of C cells takes 8 bytes for each of C (C + 1) / 2 pairs: a mean, and its pairs.
     """
-    return max(1, int(np.sqrt(table_budget / (4.0 * n_estimators))))
+    return max(1, int((np.sqrt(1.0 + table_budget / n_estimators) - 1.0) / 2.0))
 
 
 class MatrixCost(NamedTuple):

@@ -43,10 +43,13 @@ def test_bags__are_draws_with_replacement_of_every_row_alike():
 
 @pytest.mark.parametrize("n_estimators", [1, 7, 500])
 def test_max_cells__keeps_all_tables_within_the_budget(n_estimators):
-    X, z = plane()
-    forest = forest_of(n_estimators=n_estimators, max_depth=1, table_budget=10**6).fit(X, z)
-    cells = max_cells(forest._forest.recipe)
-    assert n_estimators * 8 * cells * (cells + 1) / 2 <= 1.3e6
+    cells = max_cells(10**6, n_estimators)
+    assert n_estimators * 8 * cells * (cells + 1) / 2 <= 10**6
+    assert n_estimators * 8 * (cells + 1) * (cells + 2) / 2 > 10**6
+
+
+def test_max_cells__is_one_where_nothing_fits():
+    assert max_cells(1, 500) == 1
 
 
 def test_keeping__a_finished_fit_is_read_and_not_done_again(tmp_path, monkeypatch):
