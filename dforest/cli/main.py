@@ -4,6 +4,7 @@ import functools
 import json
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +19,11 @@ from dforest.jobs import stores
 from dforest.jobs.launch import as_text, launch, plan_of
 from dforest.jobs.record import versions
 from dforest.jobs.spec import job_schema, read_job
+from dforest.run.events import Event, listening
 
+GRACE = 5  # seconds that a block may still take when an operator asks to stop
 INTERRUPTED = 130  # as shells say it of Ctrl-C
+_asked_to_stop = threading.Event()
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 cluster = click.option(
@@ -61,7 +65,21 @@ def _note(message, category, filename, lineno, file=None, line=None) -> None:
 
 
 def _stop(signum, frame):
-    raise KeyboardInterrupt  # an operator's SIGTERM: say so in run.json, stop the workers
+    """Stop for an operator's SIGTERM when the next block ends; at once if none does, or asked again.
+
+    Between blocks no compiled code runs on this thread, which an exception might catch half-way.
+    """
+    if signum == signal.SIGALRM or _asked_to_stop.is_set():
+        raise KeyboardInterrupt  # run.json will say so, and the workers stop
+    _asked_to_stop.set()
+    signal.alarm(GRACE)
+
+
+def _stop_between_blocks(event: Event) -> None:
+    if event.kind == "step" and _asked_to_stop.is_set():
+        _asked_to_stop.clear()
+        signal.alarm(0)
+        raise KeyboardInterrupt
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,6 +91,7 @@ def main() -> None:
     75 try again later. A traceback means a bug.
     """
     signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGALRM, _stop)
 
 
 @main.command()
@@ -95,7 +114,7 @@ def run(job_file, cluster, settings, dry_run, resume):
     if dry_run:
         plan = plan_of(job, cluster)
         return plan, show.plan(plan)
-    with shown():
+    with shown(), listening(_stop_between_blocks):
         record = launch(job, cluster, resume=resume)
     found = {key: record[key] for key in ("status", "seconds", "results")}
     footer = f"results in {job.output} ({record['seconds']:.1f} s)"
@@ -124,7 +143,7 @@ def run(job_file, cluster, settings, dry_run, resume):
 def ingest(source, path, **options):
     """Turn SOURCE (CSV, npy, npz, Parquet) into a store, block by block."""
     options["feature_columns"] = options["feature_columns"] or None
-    with shown():
+    with shown(), listening(_stop_between_blocks):
         found = stores.ingest(source, path, **options)
     return found, show.facts(found)
 

@@ -47,7 +47,8 @@ class DistanceForest(BaseEstimator):
         Least gain of a split, equation (1), as a share of the drawn rows.
     max_split_rows : int or None
         A node of more rows is searched on so many of them, drawn, so that trees cost
-        O(n max_split_rows). None is the paper's exhaustive search, O(n^2). Only for
+        O(n max_split_rows); where no feature tells more than chance on them, others are drawn.
+        None is the paper's exhaustive search, O(n^2). Only for
         "precomputed": other notions are linear anyhow.
     max_bins : int or None
         At most so many quantile bins a feature; None for every distinct value (exact).

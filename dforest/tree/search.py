@@ -31,6 +31,7 @@ class Cut(NamedTuple):
     mark: float
     missing_left: bool
     saw_missing: bool  # else rows that are NaN go to the larger side
+    contrast: float  # gain over what remains within the parts, a row: about 1 by chance alone
 
 
 @jit
@@ -52,7 +53,13 @@ def best_cut(columns, c, min_leaf, tie, best):
         parts = (whole / n, left[r] / n_left, right[r] / n_right)
         gain = parts[0] - parts[1] - parts[2]
         if gain > best.gain + tie * (abs(parts[0]) + abs(parts[1]) + abs(parts[2])):
-            best = Cut(gain, columns.marks[c, r], columns.missing_left[c], columns.has_missing[c])
+            best = Cut(
+                gain,
+                columns.marks[c, r],
+                columns.missing_left[c],
+                columns.has_missing[c],
+                gain * max(n - 2.0, 0.0) / max(abs(parts[1] + parts[2]), 1e-300),
+            )
     return best
 
 
@@ -67,7 +74,7 @@ def search(table, member, crit, weights, node, key, limits, min_leaf, live, colu
     p, width = len(live), len(columns.n_ranks)
     tries = 4 * limits.max_features if limits.oblique else p
     order = np.arange(p)
-    best = Cut(0.0, np.nan, False, False)
+    best = Cut(0.0, np.nan, False, False, 0.0)
     turn, found = 0, 0
     while turn < tries and found < limits.max_features:
         held = 0

@@ -117,3 +117,20 @@ def test_search_rows__finds_what_is_plain_to_see():
     assert tree.feature[0] == 1
     assert abs((X[:, 1] <= tree.threshold[0]).mean() - (X[:, 1] <= 0.6).mean()) < 0.05
     assert tree.gain[0] == pytest.approx(naive.mean_distance(z, np.ones(400)) * 400, rel=0.15)
+
+
+def test_search_rows__draws_other_features_where_none_tells_more_than_chance():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 12))
+    z = np.abs(X[:, :1] - X[:, 0])
+    said = {"max_features": 3, "min_leaf": 5}
+    crit, draws = cases.precomputed(z), range(20)
+    whole = [cases.grow_on(X, crit, key=key, **said).feature[0] for key in draws]
+    drawn = [cases.grow_on(X, crit, key=key, search_rows=100, block_rows=100, **said).feature[0]
+             for key in draws]  # fmt: skip
+    assert np.mean(np.array(whole) == 0) < 0.5  # three features in twelve are drawn
+    assert np.mean(np.array(drawn) == 0) > 0.7  # three, up to eight times
+    noise = np.abs(rng.random((400, 1)) - rng.random(400))
+    noise = np.triu(noise, 1) + np.triu(noise, 1).T  # tells nothing: it ends, and respects limits
+    tree = cases.grow_on(X, cases.precomputed(noise), search_rows=100, block_rows=100, **said)
+    assert tree.weight[tree.right < 0].min() >= 5
