@@ -65,7 +65,7 @@ def _note(message, category, filename, lineno, file=None, line=None) -> None:
 
 
 def _stop(signum, frame):
-    """Stop for an operator's SIGTERM when the next block ends; at once if none does, or asked again.
+    """Stop for an operator's SIGTERM when the next block ends; at once if none does or asked again.
 
     Between blocks no compiled code runs on this thread, which an exception might catch half-way.
     """
