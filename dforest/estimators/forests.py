@@ -1,24 +1,20 @@
 """`DistanceForest`: a distance between rows, learned from distances between training rows."""
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
 
 from dforest.arrays import check_choice, check_count
-from dforest.errors import DataError, NotFittedError, SpecError
+from dforest.errors import DataError, SpecError
+from dforest.estimators.base import ForestEstimator
 from dforest.estimators.inputs import read_features, read_given
 from dforest.estimators.recipes import LEAF_ROWS, check_continues, recipe_of
-from dforest.estimators.saving import model, save_model
+from dforest.estimators.saving import model
 from dforest.methods import answers, scores, tiles
 from dforest.methods.forest import fit, tabulate
-from dforest.methods.model import from_arrays, to_arrays
 from dforest.run.client import place
-from dforest.run.here import Here
-from dforest.tree.layout import n_leaves
 
 
 @model
-class DistanceForest(BaseEstimator):
+class DistanceForest(ForestEstimator):
     """Learn a distance between rows from distances between training rows (SMERF).
 
     Trees split the rows so that the mean distance within the parts falls most (equation 1). A
@@ -305,14 +301,6 @@ class DistanceForest(BaseEstimator):
             forest, leaves, leaves, runner, votes=(outside, outside, trees)
         ).mean
 
-    def apply(self, X):
-        """Leaf of each row in each tree: (n, T) int32, leaves numbered from left to right."""
-        return answers.apply(self._fitted(), self._features(X).values, self._here())
-
-    def transform(self, X):
-        """Leaves one-hot: sparse (n, leaves of all trees), one 1 for each tree."""
-        return answers.one_hot(self._fitted(), self.apply(X))
-
     def score(self, X, Z):
         """R^2 over known pairs of different rows: 1 - squared errors / those of the mean.
 
@@ -328,71 +316,6 @@ class DistanceForest(BaseEstimator):
     # What has been learned ---------------------------------------------------------------------
 
     @property
-    def feature_importances_(self):
-        """Share of all gains of equation (1) made by each feature's splits: (p,), sums to 1."""
-        return answers.importances(self._fitted())
-
-    @property
-    def n_leaves_(self):
-        """Leaves of each tree, (T,)."""
-        return np.array([n_leaves(tree) for tree in self._fitted().trees])
-
-    @property
     def n_fallback_(self):
         """Pairs of leaves without a known z, over all trees."""
         return int(self._fitted().fallbacks.sum())
-
-    def save(self, path):
-        """Save the fitted model as one store, whole or absent; `dforest.load` reads it."""
-        save_model(self, path)
-
-    def frozen(self):
-        """Wrap the fitted model so that `clone` and ``fit`` leave it as it is, in searches too."""
-        self._fitted()
-        return FrozenEstimator(self)
-
-    def to_arrays(self):
-        """Arrays and facts that `save` stores."""
-        arrays, facts = to_arrays(self._fitted())
-        if hasattr(self, "feature_names_in_"):
-            arrays["feature_names"] = np.asarray(self.feature_names_in_, str)
-        return arrays, facts
-
-    def from_arrays(self, arrays, facts):
-        """Take over what was stored; return self."""
-        self._forest = from_arrays(arrays, facts)
-        self.n_features_in_ = self._forest.n_features
-        if "feature_names" in arrays:
-            self.feature_names_in_ = np.asarray(arrays["feature_names"], object)
-        return self
-
-    # Inside ------------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_forest")
-
-    def _fitted(self):
-        if not hasattr(self, "_forest"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet; call fit, or dforest.load"
-            )
-        return self._forest
-
-    def _features(self, X, finite=False):
-        self._fitted()
-        names = getattr(self, "feature_names_in_", None)
-        return read_features(
-            X,
-            feature_names=names,
-            n_features=self.n_features_in_,
-            finite=finite,
-            model=type(self).__name__,
-        )
-
-    def _here(self):
-        runner = place(n_jobs=self.n_jobs)
-        return runner if isinstance(runner, Here) else Here(self.n_jobs)
-
-    def _forget_names(self):
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
