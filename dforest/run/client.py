@@ -9,7 +9,7 @@ import pathlib
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
@@ -276,27 +276,41 @@ def preflight(client: Client, folder: str | os.PathLike, wait: float = 30.0) -> 
     nonce = pathlib.Path(folder).resolve() / f".dforest-{uuid.uuid4().hex}"
     nonce.touch()
     try:
-        ask = functools.partial(
-            client.run, _inspect, str(nonce), on_error="return", asynchronous=True
-        )  # asynchronous: `run` itself knows no limit, `sync` does
-        answers = client.sync(ask, callback_timeout=wait)
-    except OSError as error:
-        raise RunError(f"workers: no answer in {wait:g} s ({_line(error)})") from error
+        answers = ask_workers(client, _inspect, str(nonce), wait=wait)
     finally:
         nonce.unlink()
-    if not answers:
-        raise RunError("workers: there are none; start some")
-    for worker, answer in sorted(answers.items()):
+    for worker, answer in answers.items():
         _check_answer(worker, answer, ours, nonce.parent)
     return ours
 
 
+def ask_workers(client: Client, question: Callable[..., Any], *args, wait: float) -> dict[str, Any]:
+    """Call a module-level function once on every worker, busy or not: {address: answer}.
+
+    Raises
+    ------
+    RunError
+        There is no worker, or no answer in ``wait`` seconds.
+    SpecError
+        A worker cannot run it: dforest is missing or too old there.
+    """
+    ask = functools.partial(client.run, question, *args, on_error="return", asynchronous=True)
+    try:  # asynchronous: `run` itself knows no limit, `sync` does
+        answers = client.sync(ask, callback_timeout=wait)
+    except OSError as error:
+        raise RunError(f"workers: no answer in {wait:g} s ({_line(error)})") from error
+    if not answers:
+        raise RunError("workers: there are none; start some")
+    for worker, answer in sorted(answers.items()):
+        if isinstance(answer, Exception):
+            raise SpecError(
+                f"worker {worker}: cannot run dforest ({_line(answer)}); "
+                f"install version {versions()['dforest']} there"
+            )
+    return dict(sorted(answers.items()))
+
+
 def _check_answer(worker: str, answer: Any, ours: Mapping[str, str], folder: pathlib.Path) -> None:
-    if isinstance(answer, Exception):  # dforest is missing or too old there
-        raise SpecError(
-            f"worker {worker}: cannot run dforest ({_line(answer)}); "
-            f"install version {ours['dforest']} there"
-        )
     theirs, is_visible = answer
     for name, version in ours.items():
         if theirs[name] != version:

@@ -23,7 +23,7 @@ from distributed.scheduler import NoValidWorkerError
 
 from dforest.errors import DforestError, RunError, SpecError
 from dforest.run.events import progress
-from dforest.run.passes import Fold, Part, Pass, join, part_bytes, take
+from dforest.run.passes import Fold, Part, Pass, join, take
 
 WINDOW = 3  # tasks out at once, for each thread: the next is at hand when one ends
 LUGGAGE = 1_000_000  # bytes that may travel with each task
@@ -115,7 +115,7 @@ def _run(cluster: Cluster, job: Pass) -> Iterator[Part]:
 class _Task:
     what: str  # for a person to read
     group: int
-    is_block: bool  # it steps a block, else it merges two parts
+    blocks: tuple  # the block that it steps; none when it merges two parts
     is_last: bool  # its answer is that of its group
     future: Future
     needs: tuple[Future, ...]  # held until this has ended: no release may overtake their use
@@ -159,7 +159,7 @@ class _Tasks:
             part = self.job.kept(group)
             if part is not None:
                 self.answers[group] = part
-                count(len(blocks), part_bytes(part))
+                count(0, kept=len(blocks))
                 yield
             else:
                 fold = self.fold(group)
@@ -176,7 +176,7 @@ class _Tasks:
             keep = job.keep if is_last else None
             key = f"{job.name}-merge-{group:06d}.{next(turn):06d}"
             call = (join, job.merge, left, right, keep, job.key(group))
-            return self.send(key, call, f"a merge of group {group}", group, False, is_last)
+            return self.send(key, call, f"a merge of group {group}", group, (), is_last)
 
         return Fold(n_parts, merge)
 
@@ -191,20 +191,20 @@ class _Tasks:
         what = f"block {number} of group {group} ({block!r:.60})"
         call = (take, job.step, block, job.keep if is_whole else None, job.key(group))
         self.n_blocks_out += 1
-        return self.send(key, call, what, group, True, is_whole)
+        return self.send(key, call, what, group, (block,), is_whole)
 
     def send(
-        self, key: str, call: tuple, what: str, group: int, is_block: bool, is_last: bool
+        self, key: str, call: tuple, what: str, group: int, blocks: tuple, is_last: bool
     ) -> Future:
         """Submit ``call`` under a key that nobody used; merges go before blocks."""
         key = f"{key}-{self.run}"
         try:
-            future = self.cluster.client.submit(*call, key=key, priority=0 if is_block else 1)
+            future = self.cluster.client.submit(*call, key=key, priority=0 if blocks else 1)
         except (ClosedClientError, OSError) as error:
             raise self.failure(what, "the scheduler was lost") from error
         needs = tuple(thing for thing in call if isinstance(thing, Future))
         self.futures.add(future)
-        self.watch(_Task(what, group, is_block, is_last, future, needs))
+        self.watch(_Task(what, group, blocks, is_last, future, needs))
         return future
 
     def watch(self, task: _Task) -> None:
@@ -230,8 +230,9 @@ class _Tasks:
                 return self.watch(task)
             self.answers[task.group] = part
         self.last_news = time.monotonic()
-        self.n_blocks_out -= task.is_block
-        count(int(task.is_block), part_bytes(part) if part is not None else 0)
+        self.n_blocks_out -= len(task.blocks)
+        if task.blocks or part is not None:
+            count(len(task.blocks), self.job.moved(part, *task.blocks))
         return None
 
     def fetch(self, task: _Task) -> Part | None:

@@ -23,7 +23,8 @@ class Event:
     done: int  # parts finished so far; less than total at "end": it was stopped
     total: int
     seconds: float  # since "begin"
-    bytes: int  # of the answers received so far
+    bytes: int  # read and written so far, or of the answers received where that is not known
+    kept: int = 0  # of those done, parts that an earlier run had finished; they took no work
 
 
 @contextlib.contextmanager
@@ -59,18 +60,19 @@ def emit(event: Event) -> None:
 
 @contextlib.contextmanager
 def progress(name: str, total: int) -> Iterator[Callable[..., None]]:
-    """Count a piece of work: yields ``count(parts=1, n_bytes=0)``, to be called from one thread.
+    """Count a piece of work: yields ``count(parts=1, n_bytes=0, *, kept=0)``.
 
+    To be called from one thread; ``kept`` parts are those that were found done, beside ``parts``.
     "end" is told however the work ends, so that a bar is always closed.
     """
-    start, done, received = time.monotonic(), 0, 0
+    start, done, moved, found = time.monotonic(), 0, 0, 0
 
     def tell(kind: Literal["begin", "step", "end"]) -> None:
-        emit(Event(name, kind, done, total, time.monotonic() - start, received))
+        emit(Event(name, kind, done, total, time.monotonic() - start, moved, found))
 
-    def count(parts: int = 1, n_bytes: int = 0) -> None:
-        nonlocal done, received
-        done, received = done + parts, received + n_bytes
+    def count(parts: int = 1, n_bytes: int = 0, *, kept: int = 0) -> None:
+        nonlocal done, moved, found
+        done, moved, found = done + parts + kept, moved + n_bytes, found + kept
         tell("step")
 
     tell("begin")

@@ -4,12 +4,13 @@ import collections
 import numbers
 from collections.abc import Iterator
 from concurrent import futures
+from typing import Any
 
 from dask.system import CPU_COUNT  # obeys affinity and the limits of a container
 
 from dforest.errors import SpecError
 from dforest.run.events import progress
-from dforest.run.passes import Fold, Part, Pass, join, part_bytes, take
+from dforest.run.passes import Fold, Part, Pass, join, take
 
 WINDOW = 4  # blocks asked for ahead, for each thread: enough that a slow one does not idle the rest
 
@@ -77,12 +78,12 @@ def _serial(job: Pass) -> Iterator[Part]:
         for group, blocks in enumerate(job.grid):
             part = job.kept(group)
             if part is not None:
-                count(len(blocks), part_bytes(part))
+                count(0, kept=len(blocks))
             else:
                 fold = _fold(job, group, len(blocks))
                 for block in blocks:
                     part = fold.add(_take(job, group, block))
-                    count(1, part_bytes(part) if part is not None else 0)
+                    count(1, job.moved(part, block))
             assert part is not None
             yield part
 
@@ -98,28 +99,28 @@ def _threaded(job: Pass, threads: int) -> Iterator[Part]:
                     window.append(ticket)
                 if not window:
                     return
-                _await_first([future for _, _, future in window])
-                fold, n_blocks, future = window.popleft()
+                _await_first([future for *_, future in window])
+                fold, blocks, n_kept, future = window.popleft()
                 part = fold.add(future.result())
-                count(n_blocks, part_bytes(part) if part is not None else 0)
+                count(len(blocks), job.moved(part, *blocks) if blocks else 0, kept=n_kept)
                 if part is not None:
                     yield part
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _ask(job: Pass, pool: futures.Executor) -> Iterator[tuple[Fold[Part], int, futures.Future]]:
-    """Hand blocks to the pool one by one: (where its part goes, blocks it stands for, promise)."""
+def _ask(job: Pass, pool: futures.Executor) -> Iterator[tuple[Fold[Part], list, int, Any]]:
+    """Hand blocks to the pool: (where its part goes, the block, blocks found done, promise)."""
     for group, blocks in enumerate(job.grid):
         part = job.kept(group)
         if part is not None:
             ready: futures.Future = futures.Future()
             ready.set_result(part)
-            yield _fold(job, group, 1), len(blocks), ready
+            yield _fold(job, group, 1), [], len(blocks), ready
         else:
             fold = _fold(job, group, len(blocks))
             for block in blocks:
-                yield fold, 1, pool.submit(_take, job, group, block)
+                yield fold, [block], 0, pool.submit(_take, job, group, block)
 
 
 def _await_first(promises: list[futures.Future]) -> None:

@@ -47,6 +47,8 @@ class Pass:
         Not allowed to change its arguments. Needed when a group has more than one block.
     keep : Keep, optional
         A group found there is not done again; a finished one is written by whoever finished it.
+    bytes_of : callable, block -> int, optional
+        Bytes that a block reads and writes, for progress; without it, answers are counted.
 
     Raises
     ------
@@ -70,6 +72,7 @@ class Pass:
     grid: Sequence[Sequence[Any]]
     merge: Callable[[Part, Part], Part] | None = None
     keep: Keep | None = None
+    bytes_of: Callable[[Any], int] | None = None
 
     def __post_init__(self):
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", self.name):
@@ -91,6 +94,12 @@ class Pass:
     def key(self, group: int) -> str:
         """Name of a group's finished part."""
         return f"{self.name}-{group:06d}"
+
+    def moved(self, answer: Part | None, *blocks: Any) -> int:
+        """Bytes to count when ``blocks`` have ended, and with them maybe a group's ``answer``."""
+        if self.bytes_of is not None:
+            return sum(map(self.bytes_of, blocks))
+        return 0 if answer is None else part_bytes(answer)
 
     def kept(self, group: int) -> Part | None:
         """Return the finished part of a group, if it is known from an earlier run."""

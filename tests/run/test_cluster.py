@@ -146,6 +146,15 @@ def test_cluster__counts_every_block_once(client):
     assert heard[-1].bytes == sum(part["x"].nbytes for part in parts)
 
 
+def test_cluster__counts_bytes_of_blocks_and_what_was_kept_apart(client, tmp_path):
+    heard, keep = [], Folder(str(tmp_path))
+    list(Cluster(client).run(job(keep=keep)))
+    (tmp_path / "add-noise-000002.json").unlink()  # a group of 3 blocks
+    with listening(heard.append):
+        list(Cluster(client).run(job(keep=keep, bytes_of=lambda block: 7)))
+    assert (heard[-1].done, heard[-1].kept, heard[-1].bytes) == (23, 20, 21)
+
+
 def test_keep__workers_keep_and_nothing_is_done_again(client, tmp_path):
     log, kept = tmp_path / "log", tmp_path / "kept"
     log.mkdir()

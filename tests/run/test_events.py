@@ -23,13 +23,24 @@ def test_runner__counts_every_block_once(threads):
     assert sorted(heard, key=lambda event: event.seconds) == heard
 
 
-def test_runner__counts_what_was_kept(tmp_path):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_runner__counts_bytes_that_blocks_move(threads):
+    heard = []
+    with listening(heard.append):
+        list(Here(threads).run(job(bytes_of=lambda block: 1 << block)))
+    assert heard[-1].bytes == 2**23 - 1
+    assert [event.bytes for event in heard[1:4]] == [1, 3, 7]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_runner__counts_what_was_kept_apart(tmp_path, threads):
     heard, keep = [], Folder(str(tmp_path))
     list(Here(1).run(job(keep=keep)))
+    (tmp_path / "add-noise-000002.json").unlink()  # a group of 3 blocks
     with listening(heard.append):
-        list(Here(2).run(job(keep=keep)))
-    assert (heard[-1].kind, heard[-1].done) == ("end", 23)
-    assert len(heard) == 2 + len(run_steps.GRID)
+        list(Here(threads).run(job(keep=keep, bytes_of=lambda block: 7)))
+    assert (heard[-1].kind, heard[-1].done, heard[-1].kept, heard[-1].bytes) == ("end", 23, 20, 21)
+    assert len(heard) == 2 + len(run_steps.GRID) - 1 + 3
 
 
 def test_progress__is_ended_by_an_error_too():
