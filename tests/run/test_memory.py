@@ -55,7 +55,5 @@ def test_room_of__is_that_of_the_weakest_worker_and_refuses_one_without_any():
         cluster.new_spec["options"]["memory_limit"] = "512MiB"
         cluster.scale(3)
         client.wait_for_workers(3)
-        with pytest.raises(
-            SpecError, match=r"limit is 536,870,912 bytes, of which
-        ):
+        with pytest.raises(SpecError, match="limit is 536,870,912 bytes, of which tasks"):
             room_of(Cluster(client))
