@@ -9,17 +9,22 @@ import contextlib
 import contextvars
 import dataclasses
 import functools
-import hashlib
 import pathlib
 import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from dforest.errors import DataError, SpecError
-from dforest.methods.material import Held, Mapped, Material, dense_blocks, within_reach
+from dforest.methods.material import (
+    Held,
+    Mapped,
+    Material,
+    dense_blocks,
+    digest_of,
+    within_reach,
+)
 from dforest.methods.model import (
     Forest,
     Recipe,
@@ -137,23 +142,11 @@ def _over_trees(name, step, groups, material: Material, runner) -> Iterator[Part
     """Run a step over groups of trees, on what the runner can reach, keeping receipts if asked."""
     keep = _keep.get()
     if keep is not None:  # fits under one folder, as of a cross-validation, each keep their own
-        work = _digest([name, groups, step.keywords], material)
+        work = digest_of(material, name, groups, step.keywords)
         keep = Receipts(pathlib.Path(keep.folder) / work[:16], f"{keep.fingerprint} {work}")
     with within_reach(material, runner) as source:
         job = Pass(name, functools.partial(step, source=source), [[g] for g in groups], keep=keep)
         yield from runner.run(job)
-
-
-def _digest(said: list, material: Material) -> str:
-    """Fingerprint of a pass: everything that its parts depend on."""
-    X, given, trees = material.X, material.given, material.trees
-    arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
-    arrays += [*given.arrays.values(), *(joined(trees).values() if trees else [])]
-    digest = hashlib.sha256(repr([*said, X.shape, given.notion, given.facts]).encode())
-    for array in arrays:
-        digest.update(str((array.dtype, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 # Growing ---------------------------------------------------------------------------------------

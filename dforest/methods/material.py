@@ -1,4 +1,4 @@
-"""What trees are grown from: features and distances, in memory or in a scratch folder.
+"""What tasks work on: features, distances, trees; in memory or in a scratch folder.
 
 A task holds a source, never an array: ``Held`` in this process, ``Mapped`` (a path) on workers.
 """
@@ -6,12 +6,14 @@ A task holds a source, never an array: ``Held`` in this process, ``Mapped`` (a p
 import contextlib
 import dataclasses
 import functools
+import hashlib
+import json
 import pathlib
 import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +28,21 @@ from dforest.tree.binning import Table
 from dforest.tree.layout import Tree, joined, parted
 
 ROW_BYTES = 1 << 22  # sparse rows made dense at once
+MAPS = 2  # things that a process keeps mapped; a removed folder that is still mapped keeps its disk
+
+
+class Flat(Protocol):
+    """Anything that arrays and small facts say whole, so that it can lie in a folder."""
+
+    def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays, and facts as JSON can hold them."""
+
+    @classmethod
+    def from_flat(cls, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Self:
+        """Put together what `flat` took apart; the arrays may be read-only maps."""
+
+
+T = TypeVar("T", bound=Flat)
 
 
 @dataclass(frozen=True)
@@ -37,78 +54,117 @@ class Material:
     table: Table | None = None
     trees: list[Tree] = dataclasses.field(default_factory=list)
 
+    def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and facts."""
+        rooms = {
+            "X": _flat_features(self.X),
+            "given": self.given.arrays,
+            "table": self.table._asdict() if self.table else {},
+            "trees": joined(self.trees) if self.trees else {},
+        }
+        arrays = {
+            f"{room}.{name}": array
+            for room, inside in rooms.items()
+            for name, array in inside.items()
+        }
+        return arrays, {"notion": self.given.notion, "given": self.given.facts}
+
+    @classmethod
+    def from_flat(cls, arrays, facts) -> "Material":
+        """Put together again."""
+        given = Given(facts["notion"], under("given.", arrays), facts["given"])
+        table, trees = under("table.", arrays), under("trees.", arrays)
+        return cls(
+            _features(under("X.", arrays)),
+            given,
+            Table(**table) if table else None,
+            parted(trees) if trees else [],
+        )
+
+
+def _flat_features(X) -> dict[str, np.ndarray]:
+    if not sparse.issparse(X):
+        return {"dense": X}
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    return parts | {"shape": np.array(X.shape)}
+
+
+def _features(arrays: dict[str, np.ndarray]):
+    if "dense" in arrays:
+        return arrays["dense"]
+    parts = tuple(arrays[name] for name in ("data", "indices", "indptr"))
+    return sparse.csr_array(parts, shape=tuple(arrays["shape"]))
+
+
+# Within reach ----------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
-class Held:
-    """Material in this process."""
+class Held(Generic[T]):
+    """A thing in this process."""
 
-    material: Material
+    thing: T
 
-    def open(self) -> Material:
-        """Return the material."""
-        return self.material
+    def open(self) -> T:
+        """Return the thing."""
+        return self.thing
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """Material in a scratch folder that every worker can see."""
+class Mapped(Generic[T]):
+    """A thing in a scratch folder that every worker can see."""
 
+    kind: type[T]
     folder: str
-    facts: tuple  # of the distances, as (name, value) pairs
+    facts: str  # JSON
 
-    def open(self) -> Material:
-        """Map the material; a process maps it once."""
-        return _mapped(self.folder, self.facts)
+    def open(self) -> T:
+        """Map the thing; a process maps it once."""
+        return _mapped(self.kind, self.folder, self.facts)
 
 
-@functools.lru_cache(maxsize=1)  # a removed folder that is still mapped keeps its disk
-def _mapped(folder: str, facts: tuple) -> Material:
-    arrays, said = Scratch.open(folder), dict(facts)
-    X = arrays.get("X")
-    if X is None:
-        parts = tuple(arrays[f"X.{name}"] for name in ("data", "indices", "indptr"))
-        X = sparse.csr_array(parts, shape=tuple(arrays["X.shape"]))
-    given = Given(said.pop("notion"), under("given.", arrays), said)
-    table, trees = under("table.", arrays), under("trees.", arrays)
-    return Material(X, given, Table(**table) if table else None, parted(trees) if trees else [])
+@functools.lru_cache(maxsize=MAPS)
+def _mapped(kind, folder: str, facts: str):
+    return kind.from_flat(Scratch.open(folder), json.loads(facts))
 
 
 @contextlib.contextmanager
-def within_reach(material: Material, runner: Here | Cluster) -> Iterator[Held | Mapped]:
-    """Make the material reachable to a runner's tasks: as it is, or in a scratch folder.
-
-    The folder is made under the `scratch_home` and removed at the end; every worker must see it.
-    """
+def within_reach(thing: T, runner: Here | Cluster) -> Iterator[Held[T] | Mapped[T]]:
+    """Make a thing reachable to a runner's tasks: as it is, or in a scratch folder."""
     if isinstance(runner, Here):
-        yield Held(material)
+        yield Held(thing)
         return
+    with scratch_folder(runner) as folder:
+        arrays, facts = thing.flat()
+        Scratch.save(folder / "thing", arrays)
+        yield Mapped(type(thing), str(folder / "thing"), json.dumps(facts))
+
+
+@contextlib.contextmanager
+def scratch_folder(runner: Here | Cluster) -> Iterator[pathlib.Path]:
+    """Make a folder under the `scratch_home` that every worker sees; it is removed at the end."""
     home = scratch_home()
     pathlib.Path(home).mkdir(parents=True, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="dforest-", dir=home)
     try:
-        preflight(runner.client, folder)
-        Scratch.save(pathlib.Path(folder) / "material", _flat(material))
-        facts = (("notion", material.given.notion), *material.given.facts.items())
-        yield Mapped(str(pathlib.Path(folder) / "material"), facts)
+        if isinstance(runner, Cluster):
+            preflight(runner.client, folder)
+        yield pathlib.Path(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _flat(material: Material) -> dict[str, np.ndarray]:
-    X = material.X
-    if sparse.issparse(X):
-        arrays = {"X.data": X.data, "X.indices": X.indices, "X.indptr": X.indptr}
-        arrays["X.shape"] = np.array(X.shape)
-    else:
-        arrays = {"X": X}
-    rooms = {
-        "given": material.given.arrays,
-        "table": material.table._asdict() if material.table else {},
-        "trees": joined(material.trees) if material.trees else {},
-    }
-    for room, inside in rooms.items():
-        arrays |= {f"{room}.{name}": array for name, array in inside.items()}
-    return arrays
+def digest_of(thing: Flat, *said) -> str:
+    """Fingerprint of a thing and of whatever else decides what is done with it."""
+    arrays, facts = thing.flat()
+    digest = hashlib.sha256(repr([*said, facts]).encode())
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+# Features --------------------------------------------------------------------------------------
 
 
 def dense_blocks(X) -> Iterator[tuple[slice, np.ndarray]]:

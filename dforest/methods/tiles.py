@@ -1,18 +1,93 @@
-"""Learned distances of more rows than memory holds: tiles of a matrix store, one task each."""
+"""Matrices larger than memory: tiles of a matrix store, each written whole by one task."""
 
 import functools
+import uuid
+from collections.abc import Callable
 
 import numpy as np
 
+from dforest.errors import DataError, SpecError
 from dforest.methods import answers
 from dforest.methods.model import Forest
+from dforest.run.cluster import Cluster
 from dforest.run.here import Here
-from dforest.run.passes import Pass
+from dforest.run.passes import Part, Pass
 from dforest.store.matrix import MatrixStore, MatrixWriter
-from dforest.store.tiles import Symmetry
+from dforest.store.tiles import TILE, Symmetry
+
+MOST_TILES = 16  # of a task: tiles that are cheap to compute go together, so that Dask costs little
+FEWEST_TASKS = 64  # of a matrix, where it has as many tiles: the last ones leave no worker idle
+
+Compute = Callable[[slice, slice], np.ndarray]
 
 
-def stream_pairwise(forest: Forest, ones, others, path, runner: Here, votes=None) -> MatrixStore:
+def write_matrix(
+    path,
+    shape: tuple[int, int],
+    compute: Compute,
+    runner: Here | Cluster,
+    *,
+    name: str,
+    fingerprint: str,
+    symmetric: Symmetry = "upper",
+    ids=None,
+    tile: int = TILE,
+) -> MatrixStore:
+    """Compute a matrix tile by tile into a store, which appears whole or not at all.
+
+    Parameters
+    ----------
+    compute : callable, (rows, columns) -> (rows, columns) float32
+        Two slices in, their tile out. It travels to workers: a partial over paths and small facts.
+        For a symmetric matrix it is asked for tiles with row block <= column block only.
+    name : str
+        Of the pass.
+    fingerprint : str
+        Of all that decides the values: when a writer of the same work was stopped, the tiles that
+        it finished are kept.
+    symmetric, ids, tile
+        As `dforest.store.matrix.MatrixWriter` takes them.
+    """
+    writer = MatrixWriter(path, shape, tile, symmetric, ids=ids, resume=fingerprint)
+    try:
+        step = functools.partial(_write_tiles, compute=compute, writer=writer)
+        job = Pass(name, step, [[block] for block in tile_blocks(writer.missing())])
+        for _ in runner.run(job):
+            pass
+        writer.publish()
+    except (DataError, SpecError):  # doing it again would end in the same way
+        writer.close()
+        raise
+    finally:
+        writer.close(keep=True)
+    return MatrixStore(path)
+
+
+def tile_blocks(tiles: list[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
+    """Tiles of each task, neighbours together.
+
+    >>> [len(block) for block in tile_blocks([(0, b) for b in range(130)])][:3]
+    [2, 2, 2]
+    """
+    size = min(max(1, len(tiles) // FEWEST_TASKS), MOST_TILES)
+    return [tuple(tiles[i : i + size]) for i in range(0, len(tiles), size)]
+
+
+def _write_tiles(block, *, compute: Compute, writer: MatrixWriter) -> Part:
+    """Task: compute some tiles, and write each whole."""
+    for a, b in block:
+        writer.write_tile(a, b, compute(*writer.span(a, b)))
+    return {"n_tiles": np.array([len(block)])}
+
+
+def _n_bytes(block, writer: MatrixWriter) -> int:
+    spans = (writer.span(a, b) for a, b in block)
+    return sum(4 * (r.stop - r.start) * (c.stop - c.start) for r, c in spans)
+
+
+def stream_pairwise(
+    forest: Forest, ones, others, path, runner: Here, votes=None, tile=TILE
+) -> MatrixStore:
     """Write the learned distances of leaves ``ones`` (a, T) with ``others`` (b, T) to a store.
 
     ``others=None`` means ``ones``: a symmetric matrix, of which the upper tiles are stored. votes
@@ -20,20 +95,16 @@ def stream_pairwise(forest: Forest, ones, others, path, runner: Here, votes=None
     """
     symmetric: Symmetry = "upper" if others is None else "none"
     sides = (ones, ones if others is None else others)
-    with MatrixWriter(path, (len(ones), len(sides[1])), symmetric=symmetric) as writer:
-        step = functools.partial(_write, forest=forest, sides=sides, votes=votes, writer=writer)
-        job = Pass("write-pairs", step, [[tile] for tile in writer.tiles()])
-        for _ in runner.run(job):
-            pass
-        writer.publish()
-    return MatrixStore(path)
+    compute = functools.partial(_answer, forest=forest, sides=sides, votes=votes)
+    shape = len(ones), len(sides[1])
+    return write_matrix(
+        path, shape, compute, runner, name="write-pairs", fingerprint=uuid.uuid4().hex,
+        symmetric=symmetric, tile=tile,
+    )  # fmt: skip
 
 
-def _write(tile, *, forest, sides, votes, writer):
-    """Task: compute one tile, and write it whole."""
-    rows, columns = writer.span(*tile)
+def _answer(rows, columns, *, forest, sides, votes) -> np.ndarray:
     if votes is not None:
         votes = (votes[0][rows], votes[0][columns], votes[1])
     found = answers.pairwise(forest, sides[0][rows], sides[1][columns], Here(1), votes=votes)
-    receipt = writer.write_tile(*tile, found.mean.astype(np.float32))
-    return {"largest": np.array([receipt["largest"]])}
+    return found.mean.astype(np.float32)

@@ -1,6 +1,5 @@
 """Datasets: points with ids, labels and responses, written and read block by block."""
 
-import os
 import pathlib
 import shutil
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from scipy import sparse
 from dforest.errors import DataError, SpecError, StoreError
 from dforest.store import schema
 from dforest.store.columns import NAMES_PER_BLOCK, STRING, Column, as_ids, check_unique, read_ids
+from dforest.store.disk import link_or_copy
 from dforest.store.points import DensePoints, Points, SparsePoints, as_points
 from dforest.store.staging import Staging
 
@@ -313,14 +313,11 @@ def _is_plain_number(name: str) -> bool:
 def _link_tree(old: pathlib.Path, new: pathlib.Path) -> None:
     """The same generation once more: blocks as hard links, metadata as copies."""
     shutil.rmtree(new)
-    shutil.copytree(old, new, copy_function=_link_or_copy)
+    shutil.copytree(old, new, copy_function=_link_block)
 
 
-def _link_or_copy(source, target) -> None:
-    if pathlib.Path(source).name != schema.POINTER:
-        try:
-            os.link(source, target)
-            return
-        except OSError:  # a file system without links
-            pass
-    shutil.copyfile(source, target)
+def _link_block(source, target) -> None:
+    if pathlib.Path(source).name == schema.POINTER:  # metadata will change
+        shutil.copyfile(source, target)
+    else:
+        link_or_copy(source, target)

@@ -2,6 +2,8 @@
 
 import contextlib
 import errno
+import os
+import shutil
 
 from dforest.errors import DforestError, RunError, StoreError
 
@@ -28,3 +30,11 @@ def writing(what):
         if error.errno in MISTAKEN:
             raise StoreError(f"cannot write {what}: {reason}; give another path") from error
         raise RunError(f"cannot write {what}: {reason}; mend that and run again") from error
+
+
+def link_or_copy(source, target) -> None:
+    """Give a file a second name; where the file system has no links, copy it."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -10,7 +10,7 @@ import uuid
 import numpy as np
 
 from dforest.errors import SpecError, StoreError
-from dforest.store.disk import writing
+from dforest.store.disk import link_or_copy, writing
 from dforest.store.schema import NAME
 
 LISTING = "scratch.json"
@@ -35,21 +35,28 @@ class Scratch:
 
     @staticmethod
     def save(folder, arrays: dict[str, np.ndarray]) -> None:
-        """Write the arrays to ``folder``, replacing the scratch that was there; whole or absent."""
-        with Scratch.create(folder, {k: (v.shape, v.dtype) for k, v in arrays.items()}) as maps:
-            for name, array in arrays.items():
-                maps[name][...] = array
+        """Write the arrays to ``folder``, replacing the scratch that was there; whole or absent.
+
+        An array that is the map of a scratch file is linked, not copied.
+        """
+        files = {name: file for name, array in arrays.items() if (file := _file_of(array))}
+        shapes = {k: (v.shape, v.dtype) for k, v in arrays.items() if k not in files}
+        with Scratch.create(folder, shapes, files) as maps:
+            for name in shapes:
+                maps[name][...] = arrays[name]
 
     @staticmethod
-    def create(folder, shapes: dict[str, tuple]) -> "_Draft":
+    def create(folder, shapes: dict[str, tuple], files: dict[str, str] | None = None) -> "_Draft":
         """Fill large arrays in place: a ``with`` block over writable maps, kept if it succeeds.
 
         Parameters
         ----------
         folder : path-like
         shapes : dict of str to (shape, dtype)
+        files : dict of str to path, optional
+            More arrays: ``.npy`` files that are linked as they are.
         """
-        return _Draft(pathlib.Path(folder), shapes)
+        return _Draft(pathlib.Path(folder), shapes, files or {})
 
     @staticmethod
     def open(folder) -> dict[str, np.ndarray]:
@@ -71,14 +78,14 @@ class Scratch:
 class _Draft:
     """Writable maps in a folder beside the final one, which takes its place at the end."""
 
-    def __init__(self, folder: pathlib.Path, shapes: dict[str, tuple]):
-        for name in shapes:
+    def __init__(self, folder: pathlib.Path, shapes: dict[str, tuple], files: dict[str, str]):
+        for name in (*shapes, *files):
             if not NAME.fullmatch(name):
                 raise SpecError(f"array name {name!r} may hold letters, digits, '_', '-', '.' only")
         is_ours = not folder.exists() or (folder / LISTING).is_file()
         if not is_ours and (not folder.is_dir() or any(folder.iterdir())):
             raise StoreError(f"{folder} holds something else; remove it or choose another path")
-        self.folder, self.shapes = folder, shapes
+        self.folder, self.shapes, self.files = folder, shapes, files
         self.draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:12]}.draft")
 
     def __enter__(self) -> dict[str, np.ndarray]:
@@ -92,6 +99,8 @@ class _Draft:
                 else:  # no bytes to map
                     self.maps[name] = np.empty(shape, dtype)
                     np.save(file, self.maps[name])
+            for name, other in self.files.items():
+                link_or_copy(other, self.draft / f"{name}.npy")
         return self.maps
 
     def __exit__(self, kind, *_):
@@ -107,8 +116,10 @@ class _Draft:
         for array in self.maps.values():
             if isinstance(array, np.memmap):
                 array.flush()
-        sizes = {name: (self.draft / f"{name}.npy").stat().st_size for name in self.maps}
-        listing = {name: [sizes[name], array.size == 0] for name, array in self.maps.items()}
+        names = [*self.maps, *self.files]
+        empty = {name for name, array in self.maps.items() if array.size == 0}
+        sizes = {name: (self.draft / f"{name}.npy").stat().st_size for name in names}
+        listing = {name: [sizes[name], name in empty] for name in names}
         (self.draft / LISTING).write_text(json.dumps(listing))
         if self.folder.exists():
             old = self.draft.with_suffix(".old")
@@ -127,3 +138,15 @@ def _map(file: pathlib.Path, size: int, is_empty: bool) -> np.ndarray:
     except (OSError, ValueError) as error:
         raise StoreError(f"{file}: cannot be mapped ({error}); write the scratch again") from None
     raise StoreError(f"{file} has {found:,} bytes instead of {size:,}; write the scratch again")
+
+
+def _file_of(array: np.ndarray) -> str | None:
+    """The ``.npy`` file that a read-only map shows, if it shows all of it."""
+    if not isinstance(array, np.memmap) or array.flags.writeable or array.filename is None:
+        return None
+    try:
+        whole = np.load(array.filename, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError):
+        return None
+    seen = [(map.offset, map.shape, map.strides, map.dtype) for map in (array, whole)]
+    return os.fspath(array.filename) if seen[0] == seen[1] else None

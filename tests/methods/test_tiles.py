@@ -6,20 +6,15 @@ from small_forests import example, forest_of, points
 
 from dforest.methods import answers, tiles
 from dforest.run.here import Here
-from dforest.store import matrix
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("notion", ["precomputed", "half_squared"])
-def test_stream_pairwise__writes_the_upper_tiles_of_a_symmetric_matrix(
-    notion, threads, tmp_path, monkeypatch
-):
-    defaults = matrix.MatrixWriter.__init__.__defaults__
-    monkeypatch.setattr(matrix.MatrixWriter.__init__, "__defaults__", (16, *defaults[1:]))
+def test_stream_pairwise__writes_the_upper_tiles_of_a_symmetric_matrix(notion, threads, tmp_path):
     X = points()
     model = forest_of(notion).fit(X, example(notion, X)[0])._forest
     leaves = answers.apply(model, X, Here(1))
-    stored = tiles.stream_pairwise(model, leaves, None, tmp_path / "z", Here(threads))
+    stored = tiles.stream_pairwise(model, leaves, None, tmp_path / "z", Here(threads), tile=16)
     assert (stored.symmetric, stored.tile) == ("upper", 16)
     whole = answers.pairwise(model, leaves, leaves, Here(1)).mean
     np.testing.assert_array_equal(stored[:, :], whole.astype(np.float32))

@@ -59,3 +59,18 @@ def test_save__leaves_other_folders_alone(tmp_path):
         Scratch.save(tmp_path, ARRAYS)
     with pytest.raises(SpecError, match="'a/b'"):
         Scratch.save(tmp_path / "pool", {"a/b": np.zeros(1)})
+
+
+def test_save__links_whole_maps_and_copies_parts(tmp_path):
+    z = np.arange(12.0).reshape(3, 4)
+    Scratch.save(tmp_path / "one", {"z": z, "none": np.empty(0)})
+    maps = Scratch.open(tmp_path / "one")
+    Scratch.save(
+        tmp_path / "two",
+        {"same": maps["z"], "part": maps["z"][1:], "turned": maps["z"].T, "none": maps["none"]},
+    )
+    found = Scratch.open(tmp_path / "two")
+    assert (tmp_path / "two/same.npy").samefile(tmp_path / "one/z.npy")
+    for name, wanted in {"same": z, "part": z[1:], "turned": z.T, "none": np.empty(0)}.items():
+        np.testing.assert_array_equal(found[name], wanted)
+    assert (tmp_path / "one/z.npy").stat().st_nlink == 2  # no other file of it
