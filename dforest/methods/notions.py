@@ -32,6 +32,11 @@ class Given:
         """Number of rows."""
         return int(self.facts["n_rows"])
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether they are those of ``rows`` of a matrix store, read when they are wanted."""
+        return "store" in self.facts
+
 
 class Voters(NamedTuple):
     """The rows that one tree tabulates: which, in which leaf, and how often each counts."""
@@ -103,18 +108,19 @@ def _matrix_criterion(given: Given, room: np.ndarray):
 
 
 def _matrix_table(given: Given, tree: Tree, voters: Voters, options):
-    shape = leaves.shape_of(tree)
     cell = leaves.cells_within(tree, options.max_cells)
-    n_cells = int(cell[-1]) + 1
     scale = leaves.matrix_scale(given.facts["largest"], voters.weights.sum())
     sums = leaves.square_sums(
-        cell[voters.leaf], n_cells, given.arrays["z"], voters.rows, voters.weights, scale,
-        options.self_pairs, given.facts["has_unknown"],
+        cell[voters.leaf], int(cell[-1]) + 1, given.arrays["z"], voters.rows, voters.weights,
+        scale, options.self_pairs, given.facts["has_unknown"],
     )  # fmt: skip
-    return leaves.matrix_table(shape, cell, sums, scale)
+    return leaves.matrix_table(leaves.shape_of(tree), cell, sums, scale)
 
 
 def _take_matrix(given: Given, rows) -> Given:
+    if given.is_stored:
+        own = given.arrays["rows"][rows]
+        return replace(given, arrays={"rows": own}, facts=given.facts | {"n_rows": len(own)})
     z = np.ascontiguousarray(given.arrays["z"][np.ix_(rows, rows)])
     return replace(given, arrays={"z": z}, facts=given.facts | {"n_rows": len(rows)})
 

@@ -4,11 +4,15 @@ import numpy as np
 from scipy import sparse
 
 from dforest.methods.notions import Given
+from dforest.methods.stored import store_of
 
 
 def between(given: Given, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Distances of some rows with others: (a, b) float64, NaN where unknown."""
     arrays = given.arrays
+    if given.is_stored:
+        own = arrays["rows"]
+        return store_of(given)[own[rows], own[columns]].astype(np.float64)
     if given.notion == "precomputed":
         return arrays["z"][np.ix_(rows, columns)].astype(np.float64)
     if given.notion in ("pairs", "graph"):

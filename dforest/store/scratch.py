@@ -1,5 +1,6 @@
 """Scratch: large arrays that many tasks read at once, as memory maps of plain ``.npy`` files."""
 
+import errno
 import json
 import os
 import pathlib
@@ -75,6 +76,28 @@ class Scratch:
         return {name: _map(folder / f"{name}.npy", *said) for name, said in listing.items()}
 
 
+def write_part(file, corner: tuple[int, int], values: np.ndarray) -> None:
+    """Write a rectangle of a 2-D ``.npy`` file that is being filled by several processes.
+
+    Row by row and not through a map: two hosts that map one page would undo each other's work.
+
+    Parameters
+    ----------
+    file : path-like
+        Of C-ordered numbers, as `Scratch.create` begins it.
+    corner : (int, int)
+        Where values[0, 0] goes.
+    values : (rows, columns), C-contiguous, of the file's dtype
+    """
+    whole = np.load(file, mmap_mode="r", allow_pickle=False)
+    offset, width, size = whole.offset, whole.shape[1], whole.itemsize
+    with writing(file), open(file, "r+b", buffering=0) as stored:
+        for i, row in enumerate(values):
+            at = offset + size * ((corner[0] + i) * width + corner[1])
+            if os.pwrite(stored.fileno(), row.data, at) != row.nbytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 class _Draft:
     """Writable maps in a folder beside the final one, which takes its place at the end."""
 
@@ -96,6 +119,7 @@ class _Draft:
                 file = self.draft / f"{name}.npy"
                 if np.prod(shape, dtype=np.int64):
                     self.maps[name] = np.lib.format.open_memmap(file, "w+", dtype, tuple(shape))
+                    _claim(file)
                 else:  # no bytes to map
                     self.maps[name] = np.empty(shape, dtype)
                     np.save(file, self.maps[name])
@@ -126,6 +150,12 @@ class _Draft:
             os.rename(self.folder, old)
             shutil.rmtree(old, ignore_errors=True)
         os.rename(self.draft, self.folder)
+
+
+def _claim(file: pathlib.Path) -> None:
+    """Take the disk's space for a file now: a map that finds none later would kill the process."""
+    with open(file, "r+b") as stored:
+        os.posix_fallocate(stored.fileno(), 0, file.stat().st_size)
 
 
 def _map(file: pathlib.Path, size: int, is_empty: bool) -> np.ndarray:

@@ -5,13 +5,7 @@ the rows that are tabulated, and nothing else.
 """
 
 from dforest.tree.leaves.links import LinkTable, link_table
-from dforest.tree.leaves.matrix import (
-    MatrixTable,
-    cells_within,
-    matrix_scale,
-    matrix_table,
-    square_sums,
-)
+from dforest.tree.leaves.matrix import MatrixTable, cells_within, matrix_table
 from dforest.tree.leaves.responses import (
     ClassTable,
     MomentTable,
@@ -19,6 +13,18 @@ from dforest.tree.leaves.responses import (
     class_table,
     moment_table,
     value_table,
+)
+from dforest.tree.leaves.sums import (
+    SIDE,
+    SquareSums,
+    Votes,
+    add_block,
+    all_pairs,
+    blocks_of,
+    matrix_scale,
+    no_sums,
+    square_sums,
+    votes_of,
 )
 from dforest.tree.leaves.verbs import between_leaves, grid, grid_scale, paired, shape_of
 
@@ -31,13 +37,19 @@ TABLES = {
 }
 
 __all__ = [
+    "SIDE",
     "TABLES",
     "ClassTable",
     "LinkTable",
     "MatrixTable",
     "MomentTable",
+    "SquareSums",
     "ValueTable",
+    "Votes",
+    "add_block",
+    "all_pairs",
     "between_leaves",
+    "blocks_of",
     "cells_within",
     "class_table",
     "grid",
@@ -46,8 +58,10 @@ __all__ = [
     "matrix_scale",
     "matrix_table",
     "moment_table",
+    "no_sums",
     "paired",
     "shape_of",
     "square_sums",
     "value_table",
+    "votes_of",
 ]

@@ -1,7 +1,8 @@
 """Tables of distances read from a matrix: sums over the pairs of every two leaves, SMERF eq. (2).
 
-A tree of L leaves takes 4 L (L + 1) bytes, and twice that beside it while it is summed. Beyond a
-budget, leaves are tabulated at ancestors (`cells_within`), those kept apart that gained most.
+A tree of L leaves takes 4 L (L + 1) bytes; its sums take 8 L^2, and as much again where some z is
+unknown. Beyond a budget, leaves are tabulated at ancestors (`cells_within`), those kept apart that
+gained most.
 """
 
 from typing import NamedTuple
@@ -10,10 +11,8 @@ import numpy as np
 
 from dforest.jit import jit
 from dforest.tree.layout import Tree, best_first, leaf_ranges, n_leaves, pruned
-from dforest.tree.leaves.verbs import WHOLE, Shape, body
-from dforest.tree.scan import MAX_EXPONENT
-
-STRIP = 2_048  # columns of z added up together
+from dforest.tree.leaves.sums import MatrixSums, triangle
+from dforest.tree.leaves.verbs import Shape, body
 
 
 class MatrixTable(NamedTuple):
@@ -22,19 +21,6 @@ class MatrixTable(NamedTuple):
     cell: np.ndarray  # (L,) int32: cell of each leaf
     mean: np.ndarray  # (C (C + 1) / 2,) float32; NaN only if the tree knows no z
     known: np.ndarray  # the same shape, float32: known pairs, 0 where the mean is an ancestor's
-
-
-class MatrixSums(NamedTuple):
-    """Sums of one tree over some pairs; those of disjoint pairs add."""
-
-    total: np.ndarray  # (C (C + 1) / 2,) int64, z on the grid, ordered pairs
-    known: np.ndarray  # the same shape, int64: pairs of drawn rows whose z is known
-
-
-@jit
-def triangle(one, other):
-    """Place of the pair of two cells in a lower triangle stored row by row."""
-    return one * (one + 1) // 2 + other if one >= other else other * (other + 1) // 2 + one
 
 
 def cells_within(tree: Tree, max_cells: int) -> np.ndarray:
@@ -50,80 +36,6 @@ def cells_within(tree: Tree, max_cells: int) -> np.ndarray:
         inner[[node + 1, tree.right[node]]] = True
     ends = np.flatnonzero(inner & ~kept)
     return np.repeat(np.arange(n_leaves(small), dtype=np.int32), stop[ends] - first[ends])
-
-
-def matrix_scale(largest: float, n_drawn: float) -> float:
-    """Grid on which z is summed: as fine as sums below 2**62 allow."""
-    exponent = np.ceil(np.log2(largest)) if largest > 0 else 0.0
-    bits = WHOLE - 2.0 * np.ceil(np.log2(max(n_drawn, 1.0)))
-    return 2.0 ** min(bits - exponent, MAX_EXPONENT)
-
-
-@jit
-def add_row(row, weight, scale, apart, known, has_unknown):
-    """Add ``weight`` times a part of a row of z to ``apart`` (m,) int64, its known z to ``known``.
-
-    As fast as memory is read.
-    """
-    if not has_unknown:
-        for j in range(len(apart)):
-            apart[j] += weight * np.int64(np.rint(row[j] * scale))
-        return
-    for j in range(len(apart)):
-        is_known = row[j] == row[j]
-        value = row[j] if is_known else np.float32(0.0)
-        apart[j] += weight * np.int64(np.rint(value * scale))
-        known[j] += weight if is_known else 0
-
-
-@jit
-def add_square(z, rows, begin, weights, scale, self_pairs, has_unknown, total, known):
-    """Add all pairs among some rows: z (n, n) float32 symmetric, NaN where unknown.
-
-    rows (k,) int64 in the order of their cells, those of cell c in ``begin[c]:begin[c + 1]``,
-    weights (k,) int64; total and known (C (C + 1) / 2,) int64 are added to. Rows of one cell are
-    added up first, as whole rows, so that columns are looked up once a cell and not once a row.
-    """
-    n, factor = z.shape[1], np.float32(scale)
-    apart, counted = np.empty(n, np.int64), np.empty(n, np.int64)
-    for one in range(len(begin) - 1):
-        if begin[one] == begin[one + 1]:
-            continue
-        apart[:] = 0
-        counted[:] = 0
-        drawn = weights[begin[one] : begin[one + 1]].sum()
-        for left in range(0, n, STRIP):  # the sums of a strip stay in the nearest cache
-            end = min(left + STRIP, n)
-            sums, knowns = apart[left:end], counted[left:end]
-            for a in range(begin[one], begin[one + 1]):
-                add_row(z[rows[a], left:end], weights[a], factor, sums, knowns, has_unknown)
-        line = one * (one + 1) // 2
-        for other in range(one + 1):
-            sum_z, sum_known = np.int64(0), np.int64(0)
-            for b in range(begin[other], begin[other + 1]):
-                sum_z += weights[b] * apart[rows[b]]
-                sum_known += weights[b] * (counted[rows[b]] if has_unknown else drawn)
-            total[line + other] += sum_z
-            known[line + other] += sum_known
-        if not self_pairs:
-            for a in range(begin[one], begin[one + 1]):
-                own = z[rows[a], rows[a]]
-                if own == own:
-                    square = weights[a] * weights[a]
-                    total[line + one] -= square * np.int64(np.rint(own * factor))
-                    known[line + one] -= square
-
-
-def square_sums(cell, n_cells, z, rows, weights, scale, self_pairs, has_unknown) -> MatrixSums:
-    """Sums over all pairs of ``rows`` (k,) int64, whose cells are ``cell`` (k,)."""
-    order = np.lexsort((rows, cell))
-    begin = np.searchsorted(cell[order], np.arange(n_cells + 1))
-    sums = MatrixSums(*np.zeros((2, n_cells * (n_cells + 1) // 2), np.int64))
-    ordered = rows[order].astype(np.int64), begin, weights[order].astype(np.int64)
-    z = z.view(np.ndarray)
-    z.flags.writeable = False  # one compiled form for arrays and mapped files
-    add_square(z, *ordered, float(scale), self_pairs, has_unknown, *sums)
-    return sums
 
 
 def matrix_table(shape: Shape, cell, sums: MatrixSums, scale: float) -> tuple[MatrixTable, int]:

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from dforest.tree import leaves
 from dforest.tree.layout import best_first, leaf_nodes, n_leaves, pruned
-from dforest.tree.leaves.matrix import triangle
+from dforest.tree.leaves.sums import triangle
 from dforest.tree.route import route
 from tree import cases
 

@@ -1,0 +1,320 @@
+"""Distances in a matrix store: the pool of them, and their sums, tile by tile.
+
+The matrix is never held. One pass over its tiles copies the distances within the pool to a scratch
+file, which trees are grown from; another adds up all distances between the leaves of grown trees.
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dforest.arrays.distances import TOLERANCE
+from dforest.methods.material import Held, Mapped, scratch_folder, within_reach
+from dforest.methods.notions import Given, Voters
+from dforest.methods.tiles import tile_blocks
+from dforest.run.cluster import Cluster
+from dforest.run.here import Here
+from dforest.run.passes import Keep, Part, Pass
+from dforest.store import schema
+from dforest.store.matrix import MatrixStore
+from dforest.store.scratch import Scratch, write_part
+from dforest.store.tiles import asymmetric, numbers, worst_asymmetry
+from dforest.tree import leaves
+
+BANDS = 6  # blocks across a matrix, at least, where it has as many tiles: work for several workers
+MOST_TREES = 16  # of a group: each tile is then read for so many; more would save little
+COPIES = 6  # of a group's sums on one worker, at worst: two merged into one, others that wait
+PARTS = 32  # tasks of the whole sweep, about: fixed, so that any cluster may take it up
+
+
+def stored_given(store: MatrixStore, rows: np.ndarray) -> Given:
+    """The distances between some rows of a store, in their order; nothing is read."""
+    facts = {
+        "n_rows": len(rows),
+        "largest": store.largest,
+        "has_unknown": store.has_unknown,
+        "store": str(store.path),
+        "generation": store.generation,
+        "content": schema.fingerprint(store.path),
+    }
+    return Given("precomputed", {"rows": np.asarray(rows, np.int64)}, facts)
+
+
+def store_of(given: Given) -> MatrixStore:
+    """Open the store that holds them."""
+    return _store(given.facts["store"], given.facts["generation"])
+
+
+@functools.lru_cache(maxsize=1)
+def _store(path: str, generation: str) -> MatrixStore:
+    return MatrixStore(path, generation)
+
+
+def read_upper(store: MatrixStore, a: int, b: int) -> np.ndarray:
+    """Read tile (a, b), a <= b; of a store that need not be symmetric, compare it with (b, a)."""
+    tile = store.read_tile(a, b)
+    if store.symmetric == "none":
+        mirrored = tile.T if a == b else store.read_tile(b, a).T
+        worst, i, j = worst_asymmetry(tile, mirrored)
+        if worst > TOLERANCE * store.largest:
+            rows, columns = store.span(a, b)
+            i, j, one, other = rows.start + i, columns.start + j, tile[i, j], mirrored[i, j]
+            raise asymmetric(i, j, one, other)
+    return tile
+
+
+# The pool --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Rows of a stored matrix whose distances are wanted, ascending in the store."""
+
+    given: Given
+    rows: np.ndarray  # (k,) int64 rows of the store
+
+    def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and facts."""
+        return {"rows": self.rows}, self.given.facts
+
+    @classmethod
+    def from_flat(cls, arrays, facts) -> "Draw":
+        """Put together again."""
+        return cls(Given("precomputed", {}, facts), arrays["rows"])
+
+
+@contextlib.contextmanager
+def pooled(given: Given, pool: np.ndarray, runner: Here | Cluster) -> Iterator[Given]:
+    """Distances within the pool (k,) int64 of rows of ``given``, as a mapped scratch file.
+
+    It lasts as long as the context, and lies where every worker of the runner sees it.
+    """
+    rows = given.arrays["rows"][pool]
+    order = np.argsort(rows)
+    k, draw = len(rows), Draw(given, rows[order])
+    with scratch_folder(runner) as folder:
+        with Scratch.create(folder / "pool", {"z": ((k, k), np.float32)}) as maps:
+            _extract(draw, str(maps["z"].filename), runner)
+        z = Scratch.open(folder / "pool")["z"]
+        if (np.diff(order) < 0).any():  # the store has the rows in another order
+            place = np.argsort(order)
+            with Scratch.create(folder / "ordered", {"z": ((k, k), np.float32)}) as maps:
+                for i in range(k):
+                    maps["z"][i] = z[place[i]][place]
+            z = Scratch.open(folder / "ordered")["z"]
+        facts = {key: given.facts[key] for key in ("largest", "has_unknown")}
+        yield Given("precomputed", {"z": z}, facts | {"n_rows": k})
+
+
+def _extract(draw: Draw, file: str, runner: Here | Cluster) -> None:
+    store = store_of(draw.given)
+    tiles = list(numbers(store.shape, store.tile, "upper"))
+    size = functools.partial(_tile_bytes, tile=store.tile)
+    with within_reach(draw, runner) as source:
+        step = functools.partial(_extract_tiles, source=source, file=file)
+        job = Pass("pool", step, [[block] for block in tile_blocks(tiles)], bytes_of=size)
+        for _ in runner.run(job):
+            pass
+
+
+def _tile_bytes(block, tile: int) -> int:
+    return 4 * tile**2 * len(block)
+
+
+def _extract_tiles(block, *, source: Held[Draw] | Mapped[Draw], file: str) -> Part:
+    """Task: copy what some tiles hold of the pool, and its mirror image, to the scratch file."""
+    draw = source.open()
+    store = store_of(draw.given)
+    for a, b in block:
+        sides = [_within(draw.rows, side) for side in store.span(a, b)]
+        (one, rows), (other, columns) = sides
+        if len(rows) and len(columns):
+            part = np.ascontiguousarray(read_upper(store, a, b)[np.ix_(rows, columns)])
+            write_part(file, (one, other), part)
+            if a != b:
+                write_part(file, (other, one), np.ascontiguousarray(part.T))
+    return {"n_tiles": np.array([len(block)])}
+
+
+def _within(rows: np.ndarray, side: slice) -> tuple[int, np.ndarray]:
+    """Place of the first of the ascending ``rows`` in a span, and all of those within it."""
+    begin, end = np.searchsorted(rows, (side.start, side.stop))
+    return int(begin), rows[begin:end] - side.start
+
+
+# Sums over all tiles ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What tasks need to sum a stored matrix over the cells of some trees."""
+
+    given: Given
+    side: int  # rows of a block
+    self_pairs: bool
+    n_cells: np.ndarray  # (T,) int64
+    scale: np.ndarray  # (T,) float64, see `leaves.matrix_scale`
+    votes: leaves.Votes  # of all trees, one after the other; begin (T, blocks + 1)
+
+    def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and facts."""
+        arrays = {"n_cells": self.n_cells, "scale": self.scale, **self.votes._asdict()}
+        return arrays, {"given": self.given.facts, "side": self.side, "selves": self.self_pairs}
+
+    @classmethod
+    def from_flat(cls, arrays, facts) -> "Sweep":
+        """Put together again."""
+        votes = leaves.Votes(*(arrays[name] for name in leaves.Votes._fields))
+        given = Given("precomputed", {}, facts["given"])
+        own = arrays["n_cells"], arrays["scale"]
+        return cls(given, facts["side"], facts["selves"], *own, votes)
+
+    def votes_of(self, tree: int) -> leaves.Votes:
+        """Votes of one tree; ``begin`` counts from the first of all trees."""
+        return self.votes._replace(begin=self.votes.begin[tree])
+
+    def no_sums(self, trees: Sequence[int]) -> tuple[Part, list[leaves.SquareSums]]:
+        """Flat sums of some trees, all zero, and the view of each tree's."""
+        has_unknown = self.given.facts["has_unknown"]
+        sides = self.n_cells[list(trees)]
+        ends = np.append(0, np.cumsum(sides**2))
+        part = {"total": np.zeros(ends[-1], np.int64)}
+        part["known"] = np.zeros(ends[-1] if has_unknown else 0, np.int64)
+        return part, self.views(part, trees)
+
+    def views(self, part: Part, trees: Sequence[int]) -> list[leaves.SquareSums]:
+        """Sums of each tree, as views of a flat part."""
+        found, begin = [], 0
+        for side in self.n_cells[list(trees)].tolist():
+            own = slice(begin, begin + side**2)
+            known = part["known"][own]
+            known = known.reshape(side, side) if len(known) else known.reshape(0, 0)
+            found.append(leaves.SquareSums(part["total"][own].reshape(side, side), known))
+            begin = own.stop
+        return found
+
+
+def side_of(store: MatrixStore) -> int:
+    """Rows of the blocks in which a stored matrix is summed: some tiles."""
+    most = max(1, leaves.SIDE // store.tile)
+    return store.tile * int(np.clip(-(-store.n_rows // store.tile) // BANDS, 1, most))
+
+
+def sweep_of(
+    given: Given, voters: Sequence[Voters], cells: Sequence[np.ndarray], self_pairs: bool
+) -> Sweep:
+    """Sort the votes of trees: ``cells`` is the cell of each leaf, for each tree."""
+    store, largest = store_of(given), given.facts["largest"]
+    side = side_of(store)
+    found = [
+        leaves.votes_of(
+            given.arrays["rows"][vote.rows], cell[vote.leaf], vote.weights, store.n_rows, side
+        )
+        for vote, cell in zip(voters, cells, strict=True)
+    ]
+    before = np.cumsum([0, *(len(votes.place) for votes in found)])
+    begin = np.stack([votes.begin + start for votes, start in zip(found, before)])
+    flat = (np.concatenate([votes[k] for votes in found]) for k in range(3))
+    scale = [leaves.matrix_scale(largest, vote.weights.sum()) for vote in voters]
+    n_cells = np.array([int(cell[-1]) + 1 for cell in cells])
+    return Sweep(given, side, self_pairs, n_cells, np.array(scale), leaves.Votes(*flat, begin))
+
+
+def sum_tiles(
+    sweep: Sweep, groups: Sequence[range], runner: Here | Cluster, name: str, keep: Keep | None
+) -> Iterator[list[leaves.MatrixSums]]:
+    """Sum the matrix over the cells of each group of trees in turn; yields one list a group."""
+    n = store_of(sweep.given).n_rows
+    blocks = list(leaves.blocks_of(n, sweep.side))
+    n_parts = min(-(-PARTS // len(groups)), len(blocks))
+    shares = [tuple(map(tuple, share)) for share in np.array_split(np.array(blocks), n_parts)]
+    grid = [[(trees, tuple(_plain(share))) for share in shares] for trees in groups]
+    with within_reach(sweep, runner) as source:
+        step = functools.partial(_sum_blocks, source=source)
+        size = functools.partial(_block_bytes, n=n, side=sweep.side)
+        job = Pass(name, step, grid, _add, keep, size)
+        for trees, part in zip(groups, runner.run(job), strict=True):
+            yield [
+                leaves.all_pairs(sums, _own(sweep.votes_of(t)), sweep.self_pairs)
+                for t, sums in zip(trees, sweep.views(part, trees), strict=True)
+            ]
+
+
+def _plain(share) -> Iterator[tuple[int, int]]:
+    return ((int(a), int(b)) for a, b in share)
+
+
+def _own(votes: leaves.Votes) -> leaves.Votes:
+    """Votes of one tree without those of the others."""
+    begin, end = votes.begin[[0, -1]]
+    return leaves.Votes(*(array[begin:end] for array in votes[:3]), votes.begin - begin)
+
+
+def _sum_blocks(block, *, source: Held[Sweep] | Mapped[Sweep]) -> Part:
+    """Task: add some blocks of the matrix to the sums of some trees."""
+    (trees, places), sweep = block, source.open()
+    part, sums = sweep.no_sums(trees)
+    for a, b in places:
+        z = read_square(store_of(sweep.given), sweep.side, a, b)
+        for t, own in zip(trees, sums, strict=True):
+            votes = sweep.votes_of(t)
+            ones = votes.of(a)
+            others = ones if a == b else votes.of(b)
+            scale = sweep.scale[t]
+            leaves.add_block(z, (0, 0), z.shape[1], ones, others, scale, sweep.self_pairs, own)
+    return part
+
+
+def _add(left: Part, right: Part) -> Part:
+    return {name: left[name] + right[name] for name in left}
+
+
+def _block_bytes(block, n: int, side: int) -> int:
+    return sum(
+        4 * (min(n, (a + 1) * side) - a * side) * (min(n, (b + 1) * side) - b * side)
+        for a, b in block[1]
+    )
+
+
+def read_square(store: MatrixStore, side: int, a: int, b: int) -> np.ndarray:
+    """Read block (a, b), a <= b, of ``side`` rows, a multiple of the store's tile."""
+    n, per, tile = store.n_rows, side // store.tile, store.tile
+    out = np.empty([min(n, (k + 1) * side) - k * side for k in (a, b)], np.float32)
+    last = -(-n // tile)
+    for i in range(a * per, min((a + 1) * per, last)):
+        for j in range(max(i, b * per), min((b + 1) * per, last)):
+            part = read_upper(store, i, j)
+            top, left = i * tile - a * side, j * tile - b * side
+            out[top : top + part.shape[0], left : left + part.shape[1]] = part
+            if a == b and i != j:
+                out[left : left + part.shape[1], top : top + part.shape[0]] = part.T
+    return out
+
+
+# What it takes ---------------------------------------------------------------------------------
+
+
+def sum_bytes(n_cells: int, has_unknown: bool) -> int:
+    """Bytes of one tree's sums."""
+    return 8 * n_cells**2 * (2 if has_unknown else 1)
+
+
+def block_memory(side: int, tile: int) -> int:
+    """Bytes that a task holds beside sums: a block, and a tile as it is read and decoded."""
+    return 4 * side**2 + 3 * 4 * tile**2
+
+
+def groups_within(n_cells: Sequence[int], has_unknown: bool, budget: int) -> list[range]:
+    """Trees in groups, in order, whose sums fit ``COPIES`` times into ``budget`` bytes."""
+    groups, begin, held = [], 0, 0
+    for t, side in enumerate(n_cells):
+        own = COPIES * sum_bytes(int(side), has_unknown)
+        if t > begin and (held + own > budget or t - begin == MOST_TREES):
+            groups.append(range(begin, t))
+            begin, held = t, 0
+        held += own
+    return [*groups, range(begin, len(n_cells))]
