@@ -59,7 +59,7 @@ def as_distances(Z: Any, n: int, *, labels: np.ndarray | None = None) -> Distanc
     if hasattr(Z, "columns") and hasattr(Z, "compute"):
         Z = Z.compute()
     if is_frame(Z):
-        _check_shape(Z.shape, n)
+        check_shape(Z.shape, n)
         index, names = row_labels(Z), np.asarray(Z.columns)
         if index is not None:  # polars has names of columns only: they say nothing of rows
             wanted, whose = (index, "Z.index") if labels is None else (labels, "X")
@@ -70,7 +70,7 @@ def as_distances(Z: Any, n: int, *, labels: np.ndarray | None = None) -> Distanc
     else:
         labels = None
     Z = _as_readable(Z)
-    _check_shape(Z.shape, n)
+    check_shape(Z.shape, n)
     z, largest, has_unknown = _read(Z, rows, columns, labels)
     if 0 < largest < LEAST:
         raise DataError(
@@ -95,7 +95,8 @@ def _as_readable(Z: Any) -> Any:
     return Z if is_lazy else as_numbers(Z, "Z")
 
 
-def _check_shape(shape: tuple[int, ...], n: int) -> None:
+def check_shape(shape: tuple[int, ...], n: int) -> None:
+    """Refuse what is no matrix between the n rows of X, the condensed form by name."""
     if tuple(shape) == (n, n):
         return
     if len(shape) == 1 and shape[0] == n * (n - 1) // 2:

@@ -1,5 +1,8 @@
 """`DistanceForest`: a distance between rows, learned from distances between training rows."""
 
+import functools
+import numbers
+
 import numpy as np
 
 from dforest.arrays import check_choice, check_count
@@ -9,8 +12,12 @@ from dforest.estimators.inputs import read_features, read_given
 from dforest.estimators.recipes import LEAF_ROWS, check_continues, recipe_of
 from dforest.estimators.saving import model
 from dforest.methods import answers, scores, tiles
-from dforest.methods.forest import fit, tabulate
+from dforest.methods.fitting import fit, fits, refit
 from dforest.run.client import place
+from dforest.run.cluster import Cluster
+from dforest.run.here import Here
+from dforest.run.memory import room_of
+from dforest.store.matrix import MatrixStore
 
 
 @model
@@ -57,7 +64,8 @@ class DistanceForest(ForestEstimator):
     self_pairs : bool
         Whether a row's distance to itself counts within its leaf, as in equation (2).
     pool_size : int or None
-        Rows that trees may draw from; None for all.
+        Rows that trees may draw from. None for all; where the distances are in a store that does
+        not fit into memory, for as many as do.
     table_budget : int
         Bytes that all dense leaf tables may take; beyond it leaves are tabulated at ancestors.
     warm_start : bool
@@ -166,9 +174,10 @@ class DistanceForest(ForestEstimator):
         runner = place(client, self.n_jobs)
         X = read_features(X, model=type(self).__name__)
         n, p = X.values.shape
-        given = read_given(self.distance, Z, X)
+        given = read_given(self.distance, Z, X, functools.partial(_is_held, runner, self.pool_size))
         old = getattr(self, "_forest", None) if self.warm_start else None
-        recipe = recipe_of(self, given.notion, n, p, old)
+        room = room_of(runner) if given.is_stored else None
+        recipe = recipe_of(self, given.notion, n, p, old, room)
         if old is not None:
             check_continues(old, recipe, n, p, self.random_state)
         self._forest = fit(recipe, X.values, given, runner, old)
@@ -196,8 +205,8 @@ class DistanceForest(ForestEstimator):
         forest, runner = self._fitted(), place(client, self.n_jobs)
         check_choice("leaf_rows", leaf_rows, LEAF_ROWS)
         X = self._features(X, finite=True)
-        given = read_given(distance, Z, X)
-        self._forest = tabulate(forest, X.values, given, leaf_rows, runner, again=True)
+        given = read_given(distance, Z, X, functools.partial(_is_held, runner, None))
+        self._forest = refit(forest, X.values, given, leaf_rows, runner)
         return self
 
     # Answers -----------------------------------------------------------------------------------
@@ -319,3 +328,20 @@ class DistanceForest(ForestEstimator):
     def n_fallback_(self):
         """Pairs of leaves without a known z, over all trees."""
         return int(self._fitted().fallbacks.sum())
+
+    @property
+    def pool_report_(self):
+        """How far answers move between half the pool and all of it; None where all rows were drawn.
+
+        A dict: rows of the ``pool`` and of the ``half``, ``trees`` compared, how far answers
+        ``moved`` (root mean square), how far they move ``by_chance`` of drawing trees, and their
+        ``spread`` over pairs (standard deviation).
+        """
+        return self._fitted().pool_report
+
+
+def _is_held(runner: Here | Cluster, pool_size, store: MatrixStore) -> bool:
+    """Whether a matrix is read whole: it fits into this process, which alone needs all of it."""
+    n, is_count = store.n_rows, isinstance(pool_size, numbers.Integral)
+    is_pooled = is_count and 0 < pool_size < n
+    return isinstance(runner, Here) and not is_pooled and fits(store, room_of(runner))

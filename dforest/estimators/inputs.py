@@ -1,14 +1,17 @@
 """What estimators are given, read once: arrays, frames, or paths of stores."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dforest.arrays import Features, Graph, as_features
+from dforest.arrays.distances import check_shape
 from dforest.arrays.frames import order_by_label
 from dforest.errors import StoreError
 from dforest.methods.notions import Given, check_given
+from dforest.methods.stored import stored_given
 from dforest.store import schema
 from dforest.store.dataset import Dataset
 from dforest.store.graph import read_graph
@@ -31,28 +34,32 @@ def read_features(X: Any, **checks) -> Features:
     return found._replace(names=X.feature_names, labels=X.ids)
 
 
-def read_given(distance: str, Z: Any, X: Features) -> Given:
-    """Distances between the rows of ``X``, read and checked."""
-    return check_given(distance, read_distances(Z, X.labels), X.values.shape[0], X.labels)
-
-
-def read_distances(Z: Any, labels) -> Any:
-    """Distances ``Z``, read if it is a store or the path of one: its ids are matched to labels.
+def read_given(
+    distance: str, Z: Any, X: Features, hold: Callable[[MatrixStore], bool] = lambda store: True
+) -> Given:
+    """Distances between the rows of ``X``, checked; ``hold`` says whether a store is read whole.
 
     A store with other ids than the rows of X is refused, and one in another order is reordered.
     """
+    n, labels = X.values.shape[0], X.labels
     if isinstance(Z, str | os.PathLike):
-        format = schema.facts(schema.open_group(Z))["format"]
-        if format == "graph":
-            stored = read_graph(Z)
-            order = _order(stored.ids, labels, str(Z))
-            graph = Graph(stored.weights, stored.far)
-            return graph if order is None else graph.take(order)
-        Z = MatrixStore(Z)
-    if not isinstance(Z, MatrixStore):
-        return Z
-    order = _order(Z.ids, labels, str(Z.path))
-    return np.asarray(Z) if order is None else Z[order, order]
+        is_graph = schema.facts(schema.open_group(Z))["format"] == "graph"
+        Z = read_links(Z, labels) if is_graph else MatrixStore(Z)
+    if isinstance(Z, MatrixStore):
+        check_shape(Z.shape, n)
+        order = _order(Z.ids, labels, str(Z.path))
+        if distance == "precomputed" and not hold(Z):
+            return stored_given(Z, np.arange(n) if order is None else order)
+        Z = np.asarray(Z) if order is None else Z[order, order]
+    return check_given(distance, Z, n, labels)
+
+
+def read_links(path: str | os.PathLike, labels) -> Graph:
+    """Links of a graph store, its ids matched to labels."""
+    stored = read_graph(path)
+    order = _order(stored.ids, labels, str(path))
+    graph = Graph(stored.weights, stored.far)
+    return graph if order is None else graph.take(order)
 
 
 def _order(ids, labels, what: str):

@@ -7,18 +7,27 @@ import numpy as np
 
 from dforest.arrays import check_choice, check_count, check_fraction_or_count
 from dforest.errors import SpecError
+from dforest.methods.fitting import largest_pool
 from dforest.methods.model import Forest, Recipe
 from dforest.methods.notions import NOTIONS
+from dforest.run.memory import Room
 from dforest.seeds import fresh_seed
 
 MOST_DRAWS = 100  # times the rows there are
 LEAF_ROWS = ("in_bag", "out_of_bag", "all")
 
 
-def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = None) -> Recipe:
-    """The recipe of a forest on n rows and p features; ``old`` lends its seed."""
+def recipe_of(
+    estimator: Any, notion: str, n: int, p: int, old: Forest | None = None, room: Room | None = None
+) -> Recipe:
+    """The recipe of a forest on n rows and p features; ``old`` lends its seed.
+
+    With ``room``, distances are read from a store, and the pool is by default what fits there.
+    """
     e = estimator
     pool = n if e.pool_size is None else min(check_count("pool_size", e.pool_size), n)
+    if room is not None and e.pool_size is None:
+        pool = (old.recipe.pool_size or n) if old else _pool_within(room, e, n)
     check_choice("distance", e.distance, NOTIONS)
     bootstrap, self_pairs = _flag("bootstrap", e.bootstrap), _flag("self_pairs", e.self_pairs)
     _flag("warm_start", e.warm_start)
@@ -55,6 +64,12 @@ def recipe_of(estimator: Any, notion: str, n: int, p: int, old: Forest | None = 
             "set bootstrap=True or max_samples=0.5"
         )
     return recipe
+
+
+def _pool_within(room: Room, e: Any, n: int) -> int:
+    leaf = e.min_samples_leaf
+    fewest = int(leaf) if isinstance(leaf, numbers.Integral) else 1
+    return largest_pool(n, room, fewest, e.max_split_rows, e.table_budget, e.n_estimators)
 
 
 def check_continues(old: Forest, recipe: Recipe, n: int, p: int, random_state: Any) -> None:

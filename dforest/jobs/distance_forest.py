@@ -9,7 +9,7 @@ from dforest.jobs import sources
 from dforest.jobs.learning import forest_of, learn
 from dforest.jobs.plan import Step, Work, mean_and_spread
 from dforest.jobs.spec import DistanceForestJob
-from dforest.methods.forest import MatrixCost, matrix_cost
+from dforest.methods.fitting import MatrixCost, matrix_cost
 
 N_TELLING = 10  # features named in the results
 SCORES = {"held_out": "test_score", "held_out_to_seen": "seen_score"}  # names there and here
@@ -21,13 +21,13 @@ def steps(job: DistanceForestJob) -> list[Step]:
     points = sources.look_at(job.points, "points", "dataset")
     learned_from = _look_at_target(job, points.n_rows)
     pool = min(job.forest.pool_size or points.n_rows, points.n_rows)
-    forest, tables = job.forest, MatrixCost(0, 0)
+    forest, tables = job.forest, MatrixCost(0, 0, 0)
     n_trees, leaf = forest.n_estimators, forest.min_samples_leaf
     if job.distance == "precomputed":
         tables = matrix_cost(pool, leaf, forest.max_split_rows, forest.table_budget, n_trees)
     cost = {
         "reads": points.n_bytes + learned_from,
-        "memory": sources.dense_bytes(points) + tables.memory,
+        "memory": sources.dense_bytes(points) + tables.of(1),
     }
     size = tables.model + 80 * n_trees * pool // leaf
     do = functools.partial(_learn, job)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dforest.arrays import Graph
 from dforest.errors import DataError, SpecError
-from dforest.estimators.inputs import read_distances
+from dforest.estimators.inputs import read_links as read_store
 from dforest.store import schema
 from dforest.store.dataset import Dataset
 from dforest.store.matrix import MatrixStore
@@ -80,7 +80,7 @@ def read_links(path: pathlib.Path, points: pathlib.Path) -> Graph:
     The ids of a store are matched to those of the store of points, where both have them.
     """
     if path.is_dir():
-        return read_distances(path, Dataset(points).ids if points.is_dir() else None)
+        return read_store(path, Dataset(points).ids if points.is_dir() else None)
     try:
         return Graph(_csr(path, "graph"))
     except DataError as error:

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dforest.errors import DataError, SpecError
+from dforest.errors import SpecError
 from dforest.methods.material import (
+    Flat,
     Held,
     Mapped,
     Material,
-    dense_blocks,
     digest_of,
+    route_all,
     within_reach,
 )
 from dforest.methods.model import (
@@ -34,15 +35,11 @@ from dforest.methods.model import (
     parted_tables,
 )
 from dforest.methods.notions import NOTIONS, Given, Voters
-from dforest.run.cluster import Cluster
-from dforest.run.here import Here
 from dforest.run.passes import Part, Pass
 from dforest.seeds import stream
 from dforest.store.receipts import Receipts
-from dforest.tree.binning import make_table
 from dforest.tree.grow import Limits, grow
 from dforest.tree.layout import Tree, best_first, joined, parted, pruned
-from dforest.tree.route import route
 
 BLOCK_ROWS = 16_384  # rows of a subtree whose codes stay in a core's own cache
 GROUPS = 32  # tasks of a pass over trees; fixed, so that receipts fit any cluster
@@ -68,85 +65,81 @@ class TableOptions(NamedTuple):
     max_cells: int  # cells a dense table may have
 
 
-def fit(recipe: Recipe, X, given: Given, runner: Here | Cluster, old=None) -> Forest:
-    """Grow and tabulate a forest.
+def grow_forest(recipe: Recipe, material: Material, begun: int, runner) -> list[Tree]:
+    """Grow the trees of a recipe from number ``begun`` on; the recipe's pool is of the material."""
+    trees: list[Tree] = []
+    step = functools.partial(_grow_group, recipe=recipe)
+    for part in over_trees(
+        "grow-trees", step, groups_of(begun, recipe.n_estimators), material, runner
+    ):
+        trees += parted(part)
+    return trees
+
+
+def tabulate(
+    forest: Forest, X, given: Given, leaf_rows: str, runner, *, name="tabulate-leaves", pool=None
+) -> Forest:
+    """The same trees with new leaf tables, from the rows of ``X`` and their distances.
 
     Parameters
     ----------
-    X : (n, p) ndarray or CSR
-    given : Given
-        Checked distances between the n rows.
-    old : Forest, optional
-        A forest of the same recipe with fewer trees, whose trees are kept.
+    leaf_rows : {"in_bag", "out_of_bag", "all"}
+        Other than "all" means the rows that the forest was fitted on.
+    pool : (k,) int64, optional
+        Rows that ``given`` is about, ascending; None for all.
     """
-    n = X.shape[0]
-    drawn_from, within = X, given
-    if recipe.pool_size is not None:
-        pool = draw_pool(recipe, n)
-        drawn_from, within = X[pool], NOTIONS[given.notion].take(given, pool)
-    begun = len(old.trees) if old else 0
-    trees = list(old.trees) if old else []
-    if begun < recipe.n_estimators:
-        table = make_table(
-            drawn_from,
-            max_bins=recipe.max_bins,
-            row_major=drawn_from.shape[0] > BLOCK_ROWS,
-            keep_values=recipe.projections == "sparse",
-        )
-        material = Material(drawn_from, within, table)
-        groups = _groups(begun, recipe.n_estimators)
-        step = functools.partial(_grow_group, recipe=recipe)
-        for part in _over_trees("grow-trees", step, groups, material, runner):
-            trees += parted(part)
-    nothing = np.empty(0, np.int64), np.empty((n, 0), np.int32)
-    forest = Forest(recipe, n, X.shape[1], trees, [], given.notion, *nothing)
-    return tabulate(forest, X, given, recipe.leaf_rows, runner)
-
-
-def tabulate(forest: Forest, X, given: Given, leaf_rows: str, runner, *, again=False) -> Forest:
-    """The same trees with new leaf tables, from the rows of ``X`` and their distances.
-
-    ``leaf_rows`` other than "all" means the rows that the forest was fitted on. ``again`` says that
-    the rows may be others: the forest then keeps the leaves of those it was fitted on.
-    """
-    n, recipe = X.shape[0], forest.recipe
-    if leaf_rows != "all" and n != forest.n_rows:
-        raise DataError(
-            f'leaf_rows="{leaf_rows}" needs the {forest.n_rows} rows of the fit, got {n} rows; '
-            'use leaf_rows="all" for other rows'
-        )
-    votes = functools.partial(
-        _tabulate_group, recipe=recipe, n_fit=forest.n_rows, leaf_rows=leaf_rows
+    step = functools.partial(
+        _tabulate_group,
+        recipe=forest.recipe,
+        n_fit=forest.n_rows,
+        leaf_rows=leaf_rows,
+        is_pooled=pool is not None,
     )
     material = Material(X, given, trees=forest.trees)
-    groups = _groups(0, len(forest.trees))
-    name = "refit-leaves" if again else "tabulate-leaves"
+    groups = groups_of(0, len(forest.trees))
     tables, leaves, fallbacks = [], [], []
-    for group, part in zip(groups, _over_trees(name, votes, groups, material, runner), strict=True):
+    for group, part in zip(groups, over_trees(name, step, groups, material, runner), strict=True):
         leaves.append(part.pop("leaves"))
         fallbacks.append(part.pop("fallbacks"))
         tables += parted_tables(part, [forest.trees[t] for t in group])
-    changed: dict[str, Any] = {"tables": tables, "fallbacks": np.concatenate(fallbacks)}
-    changed |= {"table_notion": given.notion}
-    if not again:
-        changed["leaves"] = np.concatenate(leaves, axis=1)
+    return with_tables(
+        forest, tables, np.concatenate(fallbacks), np.concatenate(leaves, axis=1), given.notion
+    )
+
+
+def with_tables(forest: Forest, tables, fallbacks, leaves, notion: str) -> Forest:
+    """Replace the tables; a forest without leaves of its own rows takes ``leaves`` as theirs."""
+    changed: dict[str, Any] = {
+        "tables": tables,
+        "fallbacks": fallbacks,
+        "table_notion": notion,
+    }
+    if not len(forest.leaves):
+        changed["leaves"] = leaves
     return dataclasses.replace(forest, **changed)
 
 
-def _groups(begin: int, end: int) -> list[range]:
+def groups_of(begin: int, end: int) -> list[range]:
+    """Numbers of the trees of each task, from ``begin`` up to ``end``."""
     size = max(1, -(-(end - begin) // GROUPS))
     return [range(t, min(t + size, end)) for t in range(begin, end, size)]
 
 
-def _over_trees(name, step, groups, material: Material, runner) -> Iterator[Part]:
+def over_trees(name, step, groups, material: Material, runner) -> Iterator[Part]:
     """Run a step over groups of trees, on what the runner can reach, keeping receipts if asked."""
-    keep = _keep.get()
-    if keep is not None:  # fits under one folder, as of a cross-validation, each keep their own
-        work = digest_of(material, name, groups, step.keywords)
-        keep = Receipts(pathlib.Path(keep.folder) / work[:16], f"{keep.fingerprint} {work}")
+    keep = kept(material, name, groups, step.keywords)
     with within_reach(material, runner) as source:
         job = Pass(name, functools.partial(step, source=source), [[g] for g in groups], keep=keep)
         yield from runner.run(job)
+
+
+def kept(thing: Flat, *said) -> Receipts | None:
+    """Where a pass on a thing keeps its parts: a folder of its own, if receipts were asked for."""
+    keep = _keep.get()
+    if keep is None:
+        return None
+    work = digest_of(thing, *said)  # fits under one folder, as of a cross-validation, differ in it
+    return Receipts(pathlib.Path(keep.folder) / work[:16], f"{keep.fingerprint} {work}")
 
 
 # Growing ---------------------------------------------------------------------------------------
@@ -160,8 +153,9 @@ def _grow_group(group: range, *, source: Held | Mapped, recipe: Recipe) -> Part:
 
 def grow_tree(material: Material, recipe: Recipe, number: int) -> Tree:
     """Grow tree ``number`` from its own streams."""
-    n, given = material.X.shape[0], material.given
-    rows, weights = draw_bag(recipe, n, number)
+    given, pool = material.given, draw_pool(recipe, material.X.shape[0])
+    places, weights = draw_bag(recipe, len(pool), number)
+    rows = pool[places]
     limits = _limits(recipe, given.notion, weights.sum())
     room = _room(min(len(rows), limits.block_rows)) if given.notion == "precomputed" else None
     key = int(stream(recipe.seed, "tree", number, "nodes").integers(2**63))
@@ -200,7 +194,13 @@ def _room(side: int) -> np.ndarray:
 
 
 def _tabulate_group(
-    group: range, *, source: Held | Mapped, recipe: Recipe, n_fit: int, leaf_rows: str
+    group: range,
+    *,
+    source: Held | Mapped,
+    recipe: Recipe,
+    n_fit: int,
+    leaf_rows: str,
+    is_pooled: bool,
 ) -> Part:
     """Task: route all rows through some trees, and tabulate those that vote."""
     material = source.open()
@@ -212,9 +212,9 @@ def _tabulate_group(
         options = TableOptions(
             recipe.self_pairs, max_cells(recipe.table_budget, recipe.n_estimators)
         )
-        given = material.given
+        given, own = material.given, np.searchsorted(pool, rows) if is_pooled else rows
         table, n_filled = NOTIONS[given.notion].table(
-            given, tree, Voters(rows, leaf[rows], weights), options
+            given, tree, Voters(own, leaf[rows], weights), options
         )
         tables.append(table)
         fallbacks.append(n_filled)
@@ -227,24 +227,6 @@ def max_cells(table_budget: int, n_estimators: int) -> int:
     A table of C cells takes 8 bytes for each of C (C + 1) / 2 pairs: a mean, and its pairs.
     """
     return max(1, int((np.sqrt(1.0 + table_budget / n_estimators) - 1.0) / 2.0))
-
-
-class MatrixCost(NamedTuple):
-    """Bytes that trees on an (n, n) matrix take."""
-
-    memory: int  # of a task: the matrix, room to copy a block of it to, the sums of one table
-    model: int  # of all tables
-
-
-def matrix_cost(n: int, min_leaf: int, max_split_rows, table_budget, n_estimators) -> MatrixCost:
-    """What growing on n rows of a matrix and tabulating them takes, at most.
-
-    >>> matrix_cost(1_000, 5, None, 1 << 30, 100)
-    MatrixCost(memory=8480000, model=16000000)
-    """
-    block = min(n, max_split_rows or n)
-    cells = min(max(1, n // min_leaf), max_cells(table_budget, n_estimators))
-    return MatrixCost(4 * n**2 + 4 * block**2 + 12 * cells**2, 4 * cells**2 * n_estimators)
 
 
 def voters(recipe: Recipe, tree: int, pool: np.ndarray, n: int, leaf_rows: str):
@@ -261,12 +243,3 @@ def voters(recipe: Recipe, tree: int, pool: np.ndarray, n: int, leaf_rows: str):
             f'leaf_rows="out_of_bag": tree {tree} drew all {n} rows; draw fewer with max_samples'
         )
     return rows, np.ones(len(rows))
-
-
-def route_all(trees: list[Tree], X) -> np.ndarray:
-    """Leaf of each row in each tree: (n, T) int32."""
-    leaves = np.empty((X.shape[0], len(trees)), np.int32)
-    for rows, block in dense_blocks(X):
-        for t, tree in enumerate(trees):
-            leaves[rows, t] = route(tree, block)
-    return leaves

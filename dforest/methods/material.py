@@ -26,9 +26,10 @@ from dforest.run.here import Here
 from dforest.store.scratch import Scratch, scratch_home
 from dforest.tree.binning import Table
 from dforest.tree.layout import Tree, joined, parted
+from dforest.tree.route import route
 
 ROW_BYTES = 1 << 22  # sparse rows made dense at once
-MAPS = 2  # things that a process keeps mapped; a removed folder that is still mapped keeps its disk
+MAPS = 1  # things that a process keeps mapped: they count as its memory, and keep their disk
 
 
 class Flat(Protocol):
@@ -176,3 +177,12 @@ def dense_blocks(X) -> Iterator[tuple[slice, np.ndarray]]:
     for start in range(0, X.shape[0], step):
         rows = slice(start, min(start + step, X.shape[0]))
         yield rows, X[rows].toarray()
+
+
+def route_all(trees: list[Tree], X) -> np.ndarray:
+    """Leaf of each row in each tree: (n, T) int32."""
+    leaves = np.empty((X.shape[0], len(trees)), np.int32)
+    for rows, block in dense_blocks(X):
+        for t, tree in enumerate(trees):
+            leaves[rows, t] = route(tree, block)
+    return leaves

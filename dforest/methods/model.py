@@ -52,6 +52,7 @@ class Forest:
     table_notion: str  # notion of the tables: another than the trees' after a refit
     fallbacks: np.ndarray  # (T,) int64 pairs of leaves without a known z, filled from ancestors
     leaves: np.ndarray  # (n, T) int32 leaf of each row that was fitted
+    pool_report: dict[str, float] | None = None  # how far answers move with the pool's size
 
     @property
     def judged_as(self) -> str:
@@ -144,6 +145,7 @@ def to_arrays(forest: Forest) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "n_rows": forest.n_rows,
         "n_features": forest.n_features,
         "table_notion": forest.table_notion,
+        "pool_report": forest.pool_report,
     }
     return arrays, facts
 
@@ -161,6 +163,7 @@ def from_arrays(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> Forest:
             facts["table_notion"],
             arrays["fallbacks"],
             arrays["leaves"],
+            facts.get("pool_report"),
         )
     except (KeyError, TypeError) as error:
         raise StoreError(f"a stored forest lacks {error}; save the model again") from None

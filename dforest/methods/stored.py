@@ -97,8 +97,9 @@ def pooled(given: Given, pool: np.ndarray, runner: Here | Cluster) -> Iterator[G
     order = np.argsort(rows)
     k, draw = len(rows), Draw(given, rows[order])
     with scratch_folder(runner) as folder:
-        with Scratch.create(folder / "pool", {"z": ((k, k), np.float32)}) as maps:
-            _extract(draw, str(maps["z"].filename), runner)
+        with Scratch.create(folder / "pool", {"z": ((k, k), np.float32)}) as draft:
+            z: Any = draft["z"]  # a map of a file, as k > 0
+            _extract(draw, str(z.filename), runner)
         z = Scratch.open(folder / "pool")["z"]
         if (np.diff(order) < 0).any():  # the store has the rows in another order
             place = np.argsort(order)
@@ -218,10 +219,12 @@ def sweep_of(
     ]
     before = np.cumsum([0, *(len(votes.place) for votes in found)])
     begin = np.stack([votes.begin + start for votes, start in zip(found, before)])
-    flat = (np.concatenate([votes[k] for votes in found]) for k in range(3))
+    place, cell, weight = (np.concatenate([votes[k] for votes in found]) for k in range(3))
     scale = [leaves.matrix_scale(largest, vote.weights.sum()) for vote in voters]
     n_cells = np.array([int(cell[-1]) + 1 for cell in cells])
-    return Sweep(given, side, self_pairs, n_cells, np.array(scale), leaves.Votes(*flat, begin))
+    return Sweep(
+        given, side, self_pairs, n_cells, np.array(scale), leaves.Votes(place, cell, weight, begin)
+    )
 
 
 def sum_tiles(
@@ -250,8 +253,9 @@ def _plain(share) -> Iterator[tuple[int, int]]:
 
 def _own(votes: leaves.Votes) -> leaves.Votes:
     """Votes of one tree without those of the others."""
-    begin, end = votes.begin[[0, -1]]
-    return leaves.Votes(*(array[begin:end] for array in votes[:3]), votes.begin - begin)
+    own = slice(votes.begin[0], votes.begin[-1])
+    begin = votes.begin - votes.begin[0]
+    return leaves.Votes(votes.place[own], votes.cell[own], votes.weight[own], begin)
 
 
 def _sum_blocks(block, *, source: Held[Sweep] | Mapped[Sweep]) -> Part:
@@ -308,11 +312,11 @@ def block_memory(side: int, tile: int) -> int:
     return 4 * side**2 + 3 * 4 * tile**2
 
 
-def groups_within(n_cells: Sequence[int], has_unknown: bool, budget: int) -> list[range]:
+def groups_within(n_cells: np.ndarray, has_unknown: bool, budget: int) -> list[range]:
     """Trees in groups, in order, whose sums fit ``COPIES`` times into ``budget`` bytes."""
     groups, begin, held = [], 0, 0
-    for t, side in enumerate(n_cells):
-        own = COPIES * sum_bytes(int(side), has_unknown)
+    for t, side in enumerate(n_cells.tolist()):
+        own = COPIES * sum_bytes(side, has_unknown)
         if t > begin and (held + own > budget or t - begin == MOST_TREES):
             groups.append(range(begin, t))
             begin, held = t, 0

@@ -16,6 +16,7 @@ from dforest.tree.leaves.responses import (
 )
 from dforest.tree.leaves.sums import (
     SIDE,
+    MatrixSums,
     SquareSums,
     Votes,
     add_block,
@@ -41,6 +42,7 @@ __all__ = [
     "TABLES",
     "ClassTable",
     "LinkTable",
+    "MatrixSums",
     "MatrixTable",
     "MomentTable",
     "SquareSums",
