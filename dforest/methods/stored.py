@@ -262,8 +262,9 @@ def _sum_blocks(block, *, source: Held[Sweep] | Mapped[Sweep]) -> Part:
     """Task: add some blocks of the matrix to the sums of some trees."""
     (trees, places), sweep = block, source.open()
     part, sums = sweep.no_sums(trees)
+    room = np.empty(sweep.side**2, np.float32)  # once: fresh memory is slow memory
     for a, b in places:
-        z = read_square(store_of(sweep.given), sweep.side, a, b)
+        z = read_square(store_of(sweep.given), sweep.side, a, b, room)
         for t, own in zip(trees, sums, strict=True):
             votes = sweep.votes_of(t)
             ones = votes.of(a)
@@ -284,10 +285,11 @@ def _block_bytes(block, n: int, side: int) -> int:
     )
 
 
-def read_square(store: MatrixStore, side: int, a: int, b: int) -> np.ndarray:
-    """Read block (a, b), a <= b, of ``side`` rows, a multiple of the store's tile."""
+def read_square(store: MatrixStore, side: int, a: int, b: int, room: np.ndarray) -> np.ndarray:
+    """Read block (a, b), a <= b, of ``side`` rows, a multiple of the store's tile, into a room."""
     n, per, tile = store.n_rows, side // store.tile, store.tile
-    out = np.empty([min(n, (k + 1) * side) - k * side for k in (a, b)], np.float32)
+    shape = [min(n, (k + 1) * side) - k * side for k in (a, b)]
+    out = room[: shape[0] * shape[1]].reshape(shape)
     last = -(-n // tile)
     for i in range(a * per, min((a + 1) * per, last)):
         for j in range(max(i, b * per), min((b + 1) * per, last)):

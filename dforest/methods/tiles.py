@@ -51,7 +51,8 @@ def write_matrix(
     writer = MatrixWriter(path, shape, tile, symmetric, ids=ids, resume=fingerprint)
     try:
         step = functools.partial(_write_tiles, compute=compute, writer=writer)
-        job = Pass(name, step, [[block] for block in tile_blocks(writer.missing())])
+        size = functools.partial(_n_bytes, writer=writer)
+        job = Pass(name, step, [[block] for block in tile_blocks(writer.missing())], bytes_of=size)
         for _ in runner.run(job):
             pass
         writer.publish()
