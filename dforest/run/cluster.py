@@ -26,6 +26,7 @@ from dforest.run.events import progress
 from dforest.run.passes import Fold, Part, Pass, join, take
 
 WINDOW = 3  # tasks out at once, for each thread: the next is at hand when one ends
+WAITING = 20  # answers, for each thread, that may wait here until an earlier, slower group is done
 LUGGAGE = 1_000_000  # bytes that may travel with each task
 TICK = 1.0  # seconds without news after which the cluster is asked whether it lives
 
@@ -86,6 +87,20 @@ def worker_threads(client: Client, limit: float) -> dict[str, int]:
         return {}
 
 
+def is_choked(client: Client, limit: float) -> bool:
+    """Whether all workers are paused for want of memory, and none does anything that may end."""
+    scheduler: Any = client.scheduler
+    try:
+        if any(client.sync(scheduler.ncores_running, callback_timeout=limit).values()):
+            return False
+        told = client.sync(scheduler.identity, n_workers=-1, callback_timeout=limit)
+    except (OSError, AttributeError):  # nobody answers, or the client is closed
+        return False
+    workers = told["workers"].values()
+    busy = any(worker["metrics"].get("task_counts", {}).get("executing") for worker in workers)
+    return bool(workers) and not busy
+
+
 def check_luggage(job: Pass) -> None:
     """Refuse a pass whose tasks would carry data instead of saying where it is."""
     weights = {what: _weight(getattr(job, what)) for what in ("step", "merge", "keep")}
@@ -132,7 +147,7 @@ class _Tasks:
         self.n_blocks_out = 0
         self.answers: dict[int, Part] = {}
         self.futures: weakref.WeakSet[Future] = weakref.WeakSet()  # all that we may still hold
-        self.window = WINDOW
+        self.threads = 1
         self.last_news = self.last_worker = time.monotonic()
         self.look()
 
@@ -148,8 +163,9 @@ class _Tasks:
             self.last_news = self.last_worker = time.monotonic()  # the caller's time is not ours
 
     def fill(self, asked: Iterator[None]) -> None:
-        """Send tasks until the window is full; answers that wait for an earlier group count."""
-        while max(self.n_blocks_out, len(self.answers)) < self.window:
+        """Send tasks until the window is full, or too many answers wait for an earlier group."""
+        out, waiting = WINDOW * self.threads, WAITING * self.threads
+        while self.n_blocks_out < out and len(self.answers) < waiting:
             if next(asked, "all sent") is not None:
                 return
 
@@ -200,7 +216,7 @@ class _Tasks:
         key = f"{key}-{self.run}"
         try:
             future = self.cluster.client.submit(*call, key=key, priority=0 if blocks else 1)
-        except (ClosedClientError, OSError) as error:
+        except (CancelledError, ClosedClientError, OSError) as error:
             raise self.failure(what, "the scheduler was lost") from error
         needs = tuple(thing for thing in call if isinstance(thing, Future))
         self.futures.add(future)
@@ -237,6 +253,8 @@ class _Tasks:
 
     def fetch(self, task: _Task) -> Part | None:
         """Receive a task's answer or raise its error; None when it must be waited for again."""
+        if task.future.status in ("lost", "pending"):
+            return None
         try:
             return task.future.result(timeout=self.cluster.wait)
         except DforestError:
@@ -244,9 +262,11 @@ class _Tasks:
         except KilledWorker as error:
             why = (
                 f"{error.allowed_failures + 1} workers died while they ran it, most often for want "
-                "of memory; use smaller blocks or give the workers more memory"
+                "of memory, or for no sign of life in Dask's worker-ttl; use smaller blocks or "
+                "give the workers more memory"
             )
-            raise self.failure(task.what, why) from error
+            what = task.what if error.task == task.future.key else f"task {error.task}"
+            raise self.failure(what, why) from error
         except NoValidWorkerError as error:
             raise self.failure(task.what, "no worker came that may run it") from error
         except (CancelledError, CommClosedError, ClosedClientError) as error:
@@ -261,11 +281,18 @@ class _Tasks:
         """See how many threads there are; give up when none is left, or nothing ends."""
         threads, now = self.cluster.threads, time.monotonic()
         if threads:
-            self.window, self.last_worker = WINDOW * threads, now
+            self.threads, self.last_worker = threads, now
         elif now - self.last_worker > self.cluster.wait:
             why = f"no worker or answer for {self.cluster.wait:g} s; start workers or raise `wait`"
             raise self.failure(f"{len(self.out)} tasks", why)
-        if self.out and now - self.last_news > self.cluster.patience:
+        silence = now - self.last_news if self.out else 0.0
+        if silence > self.cluster.wait and is_choked(self.cluster.client, self.cluster.wait):
+            why = (
+                "all workers are paused, as their memory is full while they do nothing; "
+                "give them more, or restart them"
+            )
+            raise self.failure(f"{len(self.out)} tasks", why)
+        if silence > self.cluster.patience:
             why = (
                 f"none ended in {self.cluster.patience:g} s; use smaller blocks or raise `patience`"
             )

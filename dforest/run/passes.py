@@ -4,14 +4,15 @@ The runners are `dforest.run.here.Here` and `dforest.run.cluster.Cluster`; both 
 because the parts of a group are merged by a binary tree that depends on their number alone.
 """
 
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from dforest.errors import SpecError
+from dforest.errors import DforestError, RunError, SpecError
 
 Part = dict[str, np.ndarray]
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class Pass:
     Parameters
     ----------
     name : str
-        Letters, digits and dashes; what the dashboard shows and receipts are filed under.
+        Words of letters with dashes; what the dashboard shows and receipts are filed under.
     step : callable, block -> part
         A module-level function, or a partial of one over paths and small facts, so that it travels
         to workers by name. It may run more than once for a block (a worker died): it must then
@@ -75,8 +76,8 @@ class Pass:
     bytes_of: Callable[[Any], int] | None = None
 
     def __post_init__(self):
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", self.name):
-            raise SpecError(f"pass name: letters, digits and dashes are allowed, got {self.name!r}")
+        if not re.fullmatch(r"[A-Za-z]+(-[A-Za-z]+)*", self.name):  # all that Dask shows of keys
+            raise SpecError(f"pass name: must be words of letters with dashes, got {self.name!r}")
         for group, blocks in enumerate(self.grid):
             if len(blocks) == 0:
                 raise SpecError(f"pass {self.name!r}: group {group} has no blocks; leave it out")
@@ -108,18 +109,35 @@ class Pass:
 
 def take(step: Callable[[Any], Part], block: Any, keep: Keep | None, key: str) -> Part:
     """Task of one block; with ``keep``, the block is its whole group."""
-    part = step(block)
-    if keep is not None:
-        keep.write(key, part)
-    return part
+    with _failing_clearly(f"{key}, block {block!r:.60}"):
+        part = step(block)
+        if keep is not None:
+            keep.write(key, part)
+        return part
 
 
 def join(merge: Any, left: Part, right: Part, keep: Keep | None, key: str) -> Part:
     """Task of one merge; with ``keep``, it is the last of its group."""
-    part = merge(left, right)
-    if keep is not None:
-        keep.write(key, part)
-    return part
+    with _failing_clearly(f"{key}, a merge"):
+        part = merge(left, right)
+        if keep is not None:
+            keep.write(key, part)
+        return part
+
+
+@contextlib.contextmanager
+def _failing_clearly(task: str) -> Iterator[None]:
+    """Turn what a machine did to a task into an error of ours; bugs stay as they are."""
+    try:
+        yield
+    except DforestError:
+        raise
+    except MemoryError as error:
+        way_out = "use smaller blocks or fewer threads, or give more memory"
+        raise RunError(f"task {task}: out of memory ({error}); {way_out}") from error
+    except OSError as error:
+        why = f"{type(error).__name__}: {error}"
+        raise RunError(f"task {task}: {why}; mend that machine or disk, then run again") from error
 
 
 class Fold(Generic[T]):

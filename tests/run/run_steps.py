@@ -40,6 +40,15 @@ def die_once(block, folder, fatal):
     return slow_noise(block)
 
 
+def die_together(block, folder):
+    """Kill this process at the first block that any process meets."""
+    mark = pathlib.Path(folder) / str(os.getpid())
+    if len(list(pathlib.Path(folder).iterdir())) < 2 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return slow_noise(block)
+
+
 def die(block):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -48,6 +57,18 @@ def fail(block, kind, fatal):
     if block == fatal:
         raise getattr(errors, kind)(f"block {block}: has -1 rows, at least 0 are needed")
     return noise(block)
+
+
+def raise_once_asked(block, error):
+    if block == 5:
+        raise error
+    return noise(block)
+
+
+def fail_and_log(block, folder, error):
+    """Leave one file for each call, then fail."""
+    log_call(block, folder)
+    raise error
 
 
 def log_call(block, folder):

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 
+import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -20,6 +21,12 @@ from run import run_steps
 from run.run_steps import GRID, Folder, bits, job
 
 pytestmark = pytest.mark.slow
+INSIDE = {
+    "n_workers": 1,
+    "threads_per_worker": 1,
+    "processes": False,
+    "dashboard_address": "127.0.0.1:0",
+}
 EXPECTED = bits(Here(1).run(job()))
 
 
@@ -37,8 +44,7 @@ def test_cluster__two_workers_give_the_bits_of_one_thread(client):
 
 
 def test_cluster__one_worker_gives_the_bits_of_one_thread():
-    options = {"threads_per_worker": 3, "processes": False, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
+    with LocalCluster(**INSIDE | {"threads_per_worker": 3}) as cluster, Client(cluster) as client:
         assert Cluster(client).threads == 3
         assert bits(Cluster(client).run(job())) == EXPECTED
 
@@ -47,6 +53,52 @@ def test_cluster__a_worker_killed_in_mid_pass_changes_nothing(client, tmp_path):
     step = functools.partial(run_steps.die_once, folder=str(tmp_path), fatal=9)
     assert bits(Cluster(client, wait=30).run(job(step))) == EXPECTED
     assert (tmp_path / "died").exists()
+
+
+def test_cluster__parts_that_wait_for_a_merge_and_die_with_their_worker_are_made_again(
+    client, tmp_path
+):
+    whole = job(grid=[list(range(16))])
+    step = functools.partial(run_steps.die_once, folder=str(tmp_path), fatal=13)
+    assert bits(Cluster(client, wait=30).run(job(step, grid=whole.grid))) == bits(
+        Here(1).run(whole)
+    )
+    assert (tmp_path / "died").exists()
+
+
+def test_cluster__all_workers_lost_at_once_come_back(client, tmp_path):
+    step = functools.partial(run_steps.die_together, folder=str(tmp_path))
+    assert bits(Cluster(client, wait=30).run(job(step))) == EXPECTED
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_cluster__a_restart_of_the_cluster_is_one_clear_error(tmp_path):
+    whole = job(functools.partial(run_steps.slow_noise, seconds=0.1), keep=Folder(str(tmp_path)))
+    with (
+        LocalCluster(**INSIDE, silence_logs=50) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        parts = Cluster(client, wait=30).run(whole)
+        next(parts)
+        client.restart(wait_for_workers=False)
+        message = r"lost or restarted .*; then run again \(kept groups are not done again"
+        with pytest.raises(RunError, match=message):
+            list(parts)
+    assert bits(Here(1).run(whole)) == EXPECTED
+
+
+def test_cluster__gives_up_when_all_workers_are_paused():
+    with (
+        dask.config.set({"distributed.worker.memory.pause": 0.0001}),
+        LocalCluster(**INSIDE, silence_logs=50) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        deadline = time.monotonic() + 10
+        while cluster.workers[0].status.name != "paused":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        with pytest.raises(RunError, match="4 tasks: all workers are paused, as their memory is"):
+            list(Cluster(client, wait=1).run(job()))
 
 
 def test_cluster__names_the_block_that_kills_every_worker(client):
@@ -82,7 +134,25 @@ def test_cluster__an_error_of_merging_comes_back_too(client):
         list(Cluster(client).run(job(merge=lambda left, right: {"y": left["x"] + right["y"]})))
 
 
-@pytest.mark.parametrize("error", [TimeoutError("slow disk"), ZeroDivisionError("0 / 0")])
+def test_cluster__what_failed_is_not_tried_again(client, tmp_path):
+    error = errors.StoreError("z.zarr: block (0, 1) is damaged; write it again")
+    step = functools.partial(run_steps.fail_and_log, folder=str(tmp_path), error=error)
+    with pytest.raises(errors.StoreError, match="is damaged"):
+        list(Cluster(client).run(job(step, grid=[[0, 1]])))
+    time.sleep(0.3)
+    assert set(run_steps.calls(tmp_path)) >= {0}
+    assert len(run_steps.calls(tmp_path)) == len(set(run_steps.calls(tmp_path)))
+
+
+def test_cluster__a_machine_out_of_memory_is_our_error(client):
+    step = functools.partial(run_steps.raise_once_asked, error=MemoryError("37 GiB"))
+    with pytest.raises(
+        RunError, match=r"task add-noise-000001, block 5: out of memory \(37 GiB\);"
+    ):
+        list(Cluster(client).run(job(step)))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no loop"), ZeroDivisionError("0 / 0")])
 def test_cluster__bugs_come_back_as_they_were(client, error):
     def step(block):
         raise error

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dask.system import CPU_COUNT
 
-from dforest.errors import DataError, SpecError
+from dforest.errors import DataError, RunError, SpecError
 from dforest.run.here import WINDOW, Here, count_threads
 from run import run_steps
 from run.run_steps import Folder, add, bits, job
@@ -70,6 +70,23 @@ def test_here__an_error_surfaces_at_once_and_stops_the_rest(threads):
         list(Here(threads).run(job(step, grid=[[i] for i in range(99)])))
     assert time.monotonic() - start < 2
     assert len(begun) <= 4 + 2 * WINDOW
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            MemoryError("37 GiB"),
+            r"task add-noise-000001, block 5: out of memory \(37 GiB\); use sm",
+        ),
+        (OSError(5, "Input/output error"), r"block 5: OSError: \[Errno 5\] .*; mend that machine"),
+    ],
+)
+def test_here__what_a_machine_does_to_a_task_is_our_error(threads, error, message):
+    step = functools.partial(run_steps.raise_once_asked, error=error)
+    with pytest.raises(RunError, match=message):
+        list(Here(threads).run(job(step)))
 
 
 def test_here__an_interrupt_ends_every_thread():
