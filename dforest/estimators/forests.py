@@ -12,7 +12,8 @@ from dforest.estimators.inputs import read_features, read_given
 from dforest.estimators.recipes import LEAF_ROWS, check_continues, recipe_of
 from dforest.estimators.saving import model
 from dforest.methods import answers, scores, tiles
-from dforest.methods.fitting import fit, fits, refit
+from dforest.methods.costs import fits
+from dforest.methods.fitting import fit, refit
 from dforest.run.client import place
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
@@ -344,4 +345,4 @@ def _is_held(runner: Here | Cluster, pool_size, store: MatrixStore) -> bool:
     """Whether a matrix is read whole: it fits into this process, which alone needs all of it."""
     n, is_count = store.n_rows, isinstance(pool_size, numbers.Integral)
     is_pooled = is_count and 0 < pool_size < n
-    return isinstance(runner, Here) and not is_pooled and fits(store, room_of(runner))
+    return isinstance(runner, Here) and not is_pooled and fits(n, room_of(runner))

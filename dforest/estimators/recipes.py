@@ -7,7 +7,7 @@ import numpy as np
 
 from dforest.arrays import check_choice, check_count, check_fraction_or_count
 from dforest.errors import SpecError
-from dforest.methods.fitting import largest_pool
+from dforest.methods.costs import largest_pool
 from dforest.methods.model import Forest, Recipe
 from dforest.methods.notions import NOTIONS
 from dforest.run.memory import Room

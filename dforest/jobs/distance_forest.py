@@ -9,34 +9,48 @@ from dforest.jobs import sources
 from dforest.jobs.learning import forest_of, learn
 from dforest.jobs.plan import Step, Work, mean_and_spread
 from dforest.jobs.spec import DistanceForestJob
-from dforest.methods.fitting import MatrixCost, matrix_cost
+from dforest.methods.costs import StoredCost, fits, matrix_cost, stored_cost
+from dforest.run.here import Here
+from dforest.run.memory import Room, room_of
+from dforest.store.matrix import MatrixStore
 
 N_TELLING = 10  # features named in the results
 SCORES = {"held_out": "test_score", "held_out_to_seen": "seen_score"}  # names there and here
 COLUMNS = {"indicator": "labels", "half_squared": "response", "absolute": "response"}
 
 
-def steps(job: DistanceForestJob) -> list[Step]:
+def steps(job: DistanceForestJob, room: Room | None = None) -> list[Step]:
     """A step to judge the forest, if asked for, and one to learn and save it."""
+    room = room or room_of(Here(job.threads))
     points = sources.look_at(job.points, "points", "dataset")
-    learned_from = _look_at_target(job, points.n_rows)
-    pool = min(job.forest.pool_size or points.n_rows, points.n_rows)
-    forest, tables = job.forest, MatrixCost(0, 0, 0)
-    n_trees, leaf = forest.n_estimators, forest.min_samples_leaf
-    if job.distance == "precomputed":
-        tables = matrix_cost(pool, leaf, forest.max_split_rows, forest.table_budget, n_trees)
-    cost = {
-        "reads": points.n_bytes + learned_from,
-        "memory": sources.dense_bytes(points) + tables.of(1),
-    }
-    size = tables.model + 80 * n_trees * pool // leaf
-    do = functools.partial(_learn, job)
-    learning = Step("learn", do, tasks=2 * n_trees, writes=size, **cost)
+    target, n_trees = _look_at_target(job, points.n_rows), job.forest.n_estimators
+    cost = _cost(job, points.n_rows, target, room)
+    own = {"memory": sources.dense_bytes(points) + cost.memory, "tasks": cost.tasks}
+    own["reads"] = points.n_bytes + cost.passes * target
+    tables = cost.scratch + cost.model + 80 * n_trees * cost.pool // job.forest.min_samples_leaf
+    learning = Step("learn", functools.partial(_learn, job), writes=tables, **own)
     if job.evaluate is None:
         return [learning]
     sources.check_folds(job.evaluate.folds, points.n_rows)
-    do = functools.partial(_judge, job)
-    return [Step("judge", do, tasks=2 * n_trees * job.evaluate.folds, writes=0, **cost), learning]
+    own |= {"tasks": own["tasks"] * job.evaluate.folds}
+    own["reads"] = points.n_bytes + cost.passes * target * job.evaluate.folds
+    return [Step("judge", functools.partial(_judge, job), writes=cost.scratch, **own), learning]
+
+
+def _cost(job: DistanceForestJob, n: int, n_bytes: int, room: Room) -> StoredCost:
+    """What growing and tabulating takes, beside the points."""
+    forest, tasks = job.forest, 2 * job.forest.n_estimators
+    if job.distance != "precomputed":
+        return StoredCost(n, tasks, 1, 0, 0, 0)
+    assert job.matrix is not None  # checked with the job file
+    if job.matrix.is_dir() and not (forest.pool_size is None and fits(n, room)):
+        store = MatrixStore(job.matrix)
+        return stored_cost(n, store.tile, store.has_unknown, forest, room)
+    pool = min(forest.pool_size or n, n)
+    own = matrix_cost(
+        n, forest.min_samples_leaf, forest.max_split_rows, forest.table_budget, tasks // 2
+    )
+    return StoredCost(pool, tasks, 1, 0, -(-own.of(room.tasks) // room.tasks), own.model)
 
 
 def _look_at_target(job: DistanceForestJob, n_rows: int) -> int:
@@ -83,7 +97,8 @@ def _learn(job: DistanceForestJob, work: Work) -> dict[str, Any]:
     names = sources.look_at(job.points, "points", "dataset").names
     gains = forest.feature_importances_
     telling = sources.most_telling(gains, names, job.feature_noun, N_TELLING)
-    return {"model": "forest.zarr", "telling": telling}
+    pool = forest.pool_report_
+    return {"model": "forest.zarr", "telling": telling, **({"pool": pool} if pool else {})}
 
 
 def results(job: DistanceForestJob, done: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -102,4 +117,13 @@ def as_text(found: dict[str, Any]) -> list[str]:
                 f"  {key.replace('_', ' '):24} {score['mean']:.3f} ({score['spread']:.3f})"
             )
         lines.append("")
+    if "pool" in found:
+        lines += [_pool_as_text(found["pool"]), ""]
     return lines + sources.telling_as_text(found["telling"])
+
+
+def _pool_as_text(pool: dict[str, Any]) -> str:
+    return (
+        f"Trees drew from a pool of {pool['pool']:,} rows. From half of it to all of it, answers "
+        f"move {pool['moved']:.3g}, by chance {pool['by_chance']:.3g} (spread {pool['spread']:.3g})"
+    )

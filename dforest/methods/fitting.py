@@ -9,15 +9,14 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from dforest.errors import DataError, SpecError
 from dforest.methods import answers
+from dforest.methods.costs import COPIES, block_memory, groups_within, sum_bytes
 from dforest.methods.forest import (
     BLOCK_ROWS,
-    GROUPS,
     groups_of,
     grow_forest,
     kept,
@@ -30,22 +29,12 @@ from dforest.methods.forest import (
 from dforest.methods.material import Held, Mapped, Material, route_all
 from dforest.methods.model import Forest, Recipe, draw_pool
 from dforest.methods.notions import NOTIONS, Given, Voters
-from dforest.methods.stored import (
-    COPIES,
-    block_memory,
-    groups_within,
-    pooled,
-    store_of,
-    sum_bytes,
-    sum_tiles,
-    sweep_of,
-)
+from dforest.methods.stored import Sweep, pooled, store_of, sum_tiles, sweep_of
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
-from dforest.run.memory import Room, room_of
+from dforest.run.memory import room_of
 from dforest.run.passes import Part
 from dforest.seeds import stream
-from dforest.store.matrix import MatrixStore
 from dforest.tree import leaves
 from dforest.tree.binning import make_table
 
@@ -156,10 +145,9 @@ def _route(group: range, *, source: Held | Mapped) -> Part:
     return {"leaves": route_all([material.trees[t] for t in group], material.X)}
 
 
-def _budget(sweep, runner) -> int:
+def _budget(sweep: Sweep, runner) -> int:
     """Bytes that the sums of a group of trees may take, with all their copies."""
-    room, store = room_of(runner), store_of(sweep.given)
-    block = block_memory(sweep.side, store.tile)
+    room, block = room_of(runner), block_memory(sweep.side, store_of(sweep.given).tile)
     most = COPIES * sum_bytes(int(sweep.n_cells.max()), sweep.given.facts["has_unknown"])
     if block + most > room.per_task:
         raise SpecError(
@@ -204,49 +192,3 @@ def _look(forest: Forest, X, material: Material, runner) -> dict[str, float]:
         "by_chance": float(np.sqrt(sum(variances))),
         "spread": float(np.nanstd(means[0])),
     }
-
-
-# What it takes ---------------------------------------------------------------------------------
-
-
-class MatrixCost(NamedTuple):
-    """Bytes that trees on an (n, n) matrix take."""
-
-    shared: int  # the matrix, which all tasks of a process map or hold
-    task: int  # of a task: room to copy a block of it to, sums and tables of a group of trees
-    model: int  # of all tables
-
-    def of(self, tasks: int) -> int:
-        """Bytes of a process with so many tasks at once."""
-        return self.shared + tasks * self.task
-
-
-def matrix_cost(n: int, min_leaf: int, max_split_rows, table_budget, n_estimators) -> MatrixCost:
-    """What growing on n rows of a matrix and tabulating them takes, at most.
-
-    >>> matrix_cost(1_000, 5, None, 1 << 30, 100)
-    MatrixCost(shared=4000000, task=6400000, model=16000000)
-    """
-    block, group = min(n, max_split_rows or n), -(-n_estimators // GROUPS)
-    cells = min(max(1, n // min_leaf), max_cells(table_budget, n_estimators))
-    sums = 28 * cells**2  # square with what is known beside it, then as triangles
-    task = 4 * block**2 + sums + 8 * group * cells**2
-    return MatrixCost(4 * n**2, task, 4 * cells**2 * n_estimators)
-
-
-def largest_pool(n: int, room: Room, min_leaf: int, max_split_rows, table_budget, n_estimators):
-    """Most rows, up to n, on whose distances trees can grow within a process's memory."""
-    costs = min_leaf, max_split_rows, table_budget, n_estimators
-    low, high = 1, n
-    while low < high:
-        middle = (low + high + 1) // 2
-        if matrix_cost(middle, *costs).of(room.tasks) <= room.total:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def fits(store: MatrixStore, room: Room) -> bool:
-    """Whether a matrix can be read whole into this process, with room for as much again."""
-    return 8 * store.n_rows**2 <= room.total

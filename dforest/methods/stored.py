@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dforest.arrays.distances import TOLERANCE
+from dforest.methods.costs import block_side, n_parts
 from dforest.methods.material import Held, Mapped, scratch_folder, within_reach
 from dforest.methods.notions import Given, Voters
 from dforest.methods.tiles import tile_blocks
@@ -24,11 +25,6 @@ from dforest.store.matrix import MatrixStore
 from dforest.store.scratch import Scratch, write_part
 from dforest.store.tiles import asymmetric, numbers, worst_asymmetry
 from dforest.tree import leaves
-
-BANDS = 6  # blocks across a matrix, at least, where it has as many tiles: work for several workers
-MOST_TREES = 16  # of a group: each tile is then read for so many; more would save little
-COPIES = 6  # of a group's sums on one worker, at worst: two merged into one, others that wait
-PARTS = 32  # tasks of the whole sweep, about: fixed, so that any cluster may take it up
 
 
 def stored_given(store: MatrixStore, rows: np.ndarray) -> Given:
@@ -199,18 +195,12 @@ class Sweep:
         return found
 
 
-def side_of(store: MatrixStore) -> int:
-    """Rows of the blocks in which a stored matrix is summed: some tiles."""
-    most = max(1, leaves.SIDE // store.tile)
-    return store.tile * int(np.clip(-(-store.n_rows // store.tile) // BANDS, 1, most))
-
-
 def sweep_of(
     given: Given, voters: Sequence[Voters], cells: Sequence[np.ndarray], self_pairs: bool
 ) -> Sweep:
     """Sort the votes of trees: ``cells`` is the cell of each leaf, for each tree."""
     store, largest = store_of(given), given.facts["largest"]
-    side = side_of(store)
+    side = block_side(store.n_rows, store.tile)
     found = [
         leaves.votes_of(
             given.arrays["rows"][vote.rows], cell[vote.leaf], vote.weights, store.n_rows, side
@@ -233,9 +223,8 @@ def sum_tiles(
     """Sum the matrix over the cells of each group of trees in turn; yields one list a group."""
     n = store_of(sweep.given).n_rows
     blocks = list(leaves.blocks_of(n, sweep.side))
-    n_parts = min(-(-PARTS // len(groups)), len(blocks))
-    shares = [tuple(map(tuple, share)) for share in np.array_split(np.array(blocks), n_parts)]
-    grid = [[(trees, tuple(_plain(share))) for share in shares] for trees in groups]
+    shares = np.array_split(np.array(blocks), n_parts(n, sweep.side, len(groups)))
+    grid = [[(trees, tuple(map(tuple, share.tolist()))) for share in shares] for trees in groups]
     with within_reach(sweep, runner) as source:
         step = functools.partial(_sum_blocks, source=source)
         size = functools.partial(_block_bytes, n=n, side=sweep.side)
@@ -245,10 +234,6 @@ def sum_tiles(
                 leaves.all_pairs(sums, _own(sweep.votes_of(t)), sweep.self_pairs)
                 for t, sums in zip(trees, sweep.views(part, trees), strict=True)
             ]
-
-
-def _plain(share) -> Iterator[tuple[int, int]]:
-    return ((int(a), int(b)) for a, b in share)
 
 
 def _own(votes: leaves.Votes) -> leaves.Votes:
@@ -299,28 +284,3 @@ def read_square(store: MatrixStore, side: int, a: int, b: int, room: np.ndarray)
             if a == b and i != j:
                 out[left : left + part.shape[1], top : top + part.shape[0]] = part.T
     return out
-
-
-# What it takes ---------------------------------------------------------------------------------
-
-
-def sum_bytes(n_cells: int, has_unknown: bool) -> int:
-    """Bytes of one tree's sums."""
-    return 8 * n_cells**2 * (2 if has_unknown else 1)
-
-
-def block_memory(side: int, tile: int) -> int:
-    """Bytes that a task holds beside sums: a block, and a tile as it is read and decoded."""
-    return 4 * side**2 + 3 * 4 * tile**2
-
-
-def groups_within(n_cells: np.ndarray, has_unknown: bool, budget: int) -> list[range]:
-    """Trees in groups, in order, whose sums fit ``COPIES`` times into ``budget`` bytes."""
-    groups, begin, held = [], 0, 0
-    for t, side in enumerate(n_cells.tolist()):
-        own = COPIES * sum_bytes(side, has_unknown)
-        if t > begin and (held + own > budget or t - begin == MOST_TREES):
-            groups.append(range(begin, t))
-            begin, held = t, 0
-        held += own
-    return [*groups, range(begin, len(n_cells))]

@@ -10,8 +10,8 @@ from small_forests import bits, example, forest_of, points, slow_twin
 import dforest as df
 from dforest.errors import DataError, SpecError
 from dforest.estimators import forests
-from dforest.methods import fitting, stored
-from dforest.methods.fitting import largest_pool, matrix_cost
+from dforest.methods import costs, fitting, stored
+from dforest.methods.costs import largest_pool, matrix_cost
 from dforest.run.here import Here
 from dforest.run.memory import Room
 from dforest.store.matrix import MatrixStore, MatrixWriter
@@ -31,7 +31,7 @@ def store(path, z, tile=8, symmetric="upper", ids=None):
 @pytest.fixture
 def never_held(monkeypatch):
     """No store is read whole, as if none fitted into memory."""
-    monkeypatch.setattr(forests, "fits", lambda store, room: False)
+    monkeypatch.setattr(forests, "fits", lambda n_rows, room: False)
 
 
 @pytest.fixture(scope="module", params=["z", "unknown"])
@@ -68,9 +68,9 @@ def test_fit__sums_blocks_of_many_sizes_to_the_same_bits(data, tmp_path, never_h
     options = {"pool_size": 20, "leaf_rows": "all", "n_estimators": 7}
     expected = bits(forest_of(**options).fit(X, z))
     for side, trees, parts, threads in ((4, 1, 50, 2), (8, 3, 5, 1), (1_000, 100, 1, 2)):
-        monkeypatch.setattr(stored, "side_of", lambda kept, side=side: side)
-        monkeypatch.setattr(stored, "MOST_TREES", trees)
-        monkeypatch.setattr(stored, "PARTS", parts)
+        monkeypatch.setattr(stored, "block_side", lambda n_rows, tile, side=side: side)
+        monkeypatch.setattr(costs, "MOST_TREES", trees)
+        monkeypatch.setattr(costs, "PARTS", parts)
         assert bits(forest_of(**options, n_jobs=threads).fit(X, kept)) == expected
 
 
@@ -206,15 +206,15 @@ def test_fit__refuses_tables_that_no_task_can_hold(data, tmp_path, never_held, m
 
 
 def test_groups_within__share_trees_out_by_their_sums():
-    one = stored.COPIES * stored.sum_bytes(10, has_unknown=False)
-    assert stored.groups_within(np.full(5, 10), False, 2 * one) == [
+    one = costs.COPIES * costs.sum_bytes(10, has_unknown=False)
+    assert costs.groups_within(np.full(5, 10), False, 2 * one) == [
         range(2),
         range(2, 4),
         range(4, 5),
     ]
-    assert stored.groups_within(np.full(5, 10), False, 1) == [range(t, t + 1) for t in range(5)]
-    many = stored.groups_within(np.ones(40, int), True, 10**9)
-    assert [len(group) for group in many] == [stored.MOST_TREES, stored.MOST_TREES, 8]
+    assert costs.groups_within(np.full(5, 10), False, 1) == [range(t, t + 1) for t in range(5)]
+    many = costs.groups_within(np.ones(40, int), True, 10**9)
+    assert [len(group) for group in many] == [costs.MOST_TREES, costs.MOST_TREES, 8]
 
 
 def test_stored_given__reads_nothing(data, tmp_path):

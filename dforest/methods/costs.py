@@ -1,0 +1,141 @@
+"""What a fit takes, before it is begun: rows of the pool, bytes, tasks.
+
+Estimates are upper bounds: of leaves, and so of tables and of the sums that they are made from.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dforest.methods.forest import GROUPS, max_cells
+from dforest.methods.tiles import tile_blocks
+from dforest.run.memory import Room
+from dforest.store.tiles import numbers
+from dforest.tree import leaves
+
+BANDS = 6  # blocks across a matrix, at least, where it has as many tiles: work for several workers
+MOST_TREES = 16  # of a group: each tile is then read for so many; more would save little
+COPIES = 6  # of a group's sums on one worker, at worst: two merged into one, others that wait
+PARTS = 32  # tasks of a sweep over a matrix, about: fixed, so that any cluster may take it up
+
+
+class MatrixCost(NamedTuple):
+    """Bytes that trees on an (n, n) matrix take."""
+
+    shared: int  # the matrix, which all tasks of a process map or hold
+    task: int  # of a task: room to copy a block of it to, sums and tables of a group of trees
+    model: int  # of all tables
+
+    def of(self, tasks: int) -> int:
+        """Bytes of a process with so many tasks at once."""
+        return self.shared + tasks * self.task
+
+
+def matrix_cost(n: int, min_leaf: int, max_split_rows, table_budget, n_estimators) -> MatrixCost:
+    """What growing on n rows of a matrix and tabulating them takes, at most.
+
+    >>> matrix_cost(1_000, 5, None, 1 << 30, 100)
+    MatrixCost(shared=4000000, task=6400000, model=16000000)
+    """
+    block, group = min(n, max_split_rows or n), -(-n_estimators // GROUPS)
+    cells = most_cells(n, min_leaf, table_budget, n_estimators)
+    sums = 28 * cells**2  # square with what is known beside it, then as triangles
+    task = 4 * block**2 + sums + 8 * group * cells**2
+    return MatrixCost(4 * n**2, task, 4 * cells**2 * n_estimators)
+
+
+def most_cells(n: int, min_leaf: int, table_budget: int, n_estimators: int) -> int:
+    """Most cells of the table of a tree that drew n rows."""
+    return min(max(1, n // min_leaf), max_cells(table_budget, n_estimators))
+
+
+def largest_pool(
+    n: int, room: Room, min_leaf: int, max_split_rows, table_budget, n_estimators
+) -> int:
+    """Most rows, up to n, on whose distances trees can grow within a process's memory."""
+    costs = min_leaf, max_split_rows, table_budget, n_estimators
+    low, high = 1, n
+    while low < high:
+        middle = (low + high + 1) // 2
+        if matrix_cost(middle, *costs).of(room.tasks) <= room.total:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def fits(n_rows: int, room: Room) -> bool:
+    """Whether a matrix can be read whole into this process, with room for as much again."""
+    return 8 * n_rows**2 <= room.total
+
+
+# Summing a stored matrix -------------------------------------------------------------------------
+
+
+def block_side(n_rows: int, tile: int) -> int:
+    """Rows of the blocks in which a stored matrix is summed: some tiles."""
+    most = max(1, leaves.SIDE // tile)
+    return tile * int(np.clip(-(-n_rows // tile) // BANDS, 1, most))
+
+
+def block_memory(side: int, tile: int) -> int:
+    """Bytes that a task holds beside sums: a block, and a tile as it is read and decoded."""
+    return 4 * side**2 + 3 * 4 * tile**2
+
+
+def sum_bytes(n_cells: int, has_unknown: bool) -> int:
+    """Bytes of one tree's sums."""
+    return 8 * n_cells**2 * (2 if has_unknown else 1)
+
+
+def groups_within(n_cells: np.ndarray, has_unknown: bool, budget: int) -> list[range]:
+    """Trees in groups, in order, whose sums fit ``COPIES`` times into ``budget`` bytes."""
+    groups, begin, held = [], 0, 0
+    for t, side in enumerate(n_cells.tolist()):
+        own = COPIES * sum_bytes(side, has_unknown)
+        if t > begin and (held + own > budget or t - begin == MOST_TREES):
+            groups.append(range(begin, t))
+            begin, held = t, 0
+        held += own
+    return [*groups, range(begin, len(n_cells))]
+
+
+def n_parts(n_rows: int, side: int, n_groups: int) -> int:
+    """Tasks of each group of trees."""
+    n_blocks = -(-n_rows // side)
+    return min(-(-PARTS // n_groups), n_blocks * (n_blocks + 1) // 2)
+
+
+# A whole fit -------------------------------------------------------------------------------------
+
+
+class StoredCost(NamedTuple):
+    """What a fit on a stored matrix takes that is not read whole."""
+
+    pool: int  # rows
+    tasks: int
+    passes: int  # times that the matrix is read
+    scratch: int  # bytes written for the time of the fit
+    memory: int  # bytes of a task, with its share of what tasks share
+    model: int  # bytes of the tables
+
+
+def stored_cost(n: int, tile: int, has_unknown: bool, forest, room: Room) -> StoredCost:
+    """Tasks, bytes and memory of a fit, by the parameters of a `DistanceForest`."""
+    costs = forest.min_samples_leaf, forest.max_split_rows, forest.table_budget
+    n_trees, pool = forest.n_estimators, forest.pool_size
+    pool = largest_pool(n, room, *costs, n_trees) if pool is None else min(pool, n)
+    own = matrix_cost(pool, *costs, n_trees)
+    growing = -(-own.of(room.tasks) // room.tasks)
+    n_groups = -(-n_trees // -(-n_trees // GROUPS))
+    tasks = len(tile_blocks(list(numbers((n, n), tile, "upper")))) + 2 * n_groups
+    scratch = 4 * pool**2
+    if forest.leaf_rows == "in_bag" or pool == n:
+        return StoredCost(pool, tasks, 1, scratch, growing, own.model)
+    side = block_side(n, tile)
+    cells = np.full(n_trees, most_cells(pool, costs[0], costs[2], n_trees))
+    block = block_memory(side, tile)
+    groups = groups_within(cells, has_unknown, room.per_task - block)
+    sums = COPIES * sum_bytes(int(cells[0]), has_unknown) * max(map(len, groups))
+    tasks += n_groups + len(groups) * n_parts(n, side, len(groups))
+    return StoredCost(pool, tasks, 1 + len(groups), scratch, max(growing, block + sums), own.model)
