@@ -2,6 +2,7 @@
 
 from dforest.arrays import Graph, Pairs
 from dforest.estimators.forests import DistanceForest
+from dforest.estimators.pairwise import pairwise_distances
 from dforest.estimators.saving import load
 from dforest.estimators.validation import cross_validate, permutation_importance
 from dforest.store.matrix import MatrixStore
@@ -15,5 +16,6 @@ __all__ = [
     "Pairs",
     "cross_validate",
     "load",
+    "pairwise_distances",
     "permutation_importance",
 ]

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 
 import numba
-from numba.extending import overload  # noqa: F401
+from numba.extending import intrinsic, overload  # noqa: F401
 
 COMPILED = ("jit.py", "seeds.py", "tree", "distances")  # the rooms whose code numba compiles
 
@@ -33,3 +33,13 @@ numba.config.CACHE_DIR = _cache_folder()
 # Serial and GIL-free: the runner owns the threads. No fastmath: it may drop NaN tests and reorder
 # sums, and a forest must come out the same on every machine.
 jit = functools.partial(numba.njit, cache=True, nogil=True, fastmath=False)
+
+
+@intrinsic
+def fma(typing, x, y, z):
+    """``x * y + z`` of three float64, rounded once: the same bits on every processor.
+
+    To leave this to fastmath would fuse where a processor can, and round twice where it cannot.
+    """
+    double = numba.float64
+    return double(double, double, double), lambda context, builder, sig, args: builder.fma(*args)

@@ -5,6 +5,7 @@ drew each row: 0 is out of bag; the w_i^2 pairs that copies of row i form among 
 pairs, worth z_ii. Equations are numbered as in the SMERF paper.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -197,3 +198,29 @@ def oob_voting(bags, trees="both"):
     out = np.asarray(bags) == 0
     join = {"both": np.logical_and, "either": np.logical_or}[trees]
     return join(out[:, :, None], out[:, None, :])
+
+
+# Distances between vectors, pair by pair ---------------------------------------------------------
+
+
+def minkowski(x, y, p=2, w=None):
+    """(sum of w |x - y|^p)^(1/p)."""
+    w = np.ones(len(x)) if w is None else w
+    return math.fsum(w * abs(x - y) ** p) ** (1 / p)
+
+
+def cosine(x, y):
+    """1 - x.y / (|x| |y|)."""
+    return 1 - math.fsum(x * y) / math.sqrt(math.fsum(x * x) * math.fsum(y * y))
+
+
+VECTORS = {
+    "euclidean": math.dist,
+    "sqeuclidean": lambda x, y: math.fsum((x - y) ** 2),
+    "minkowski": minkowski,
+    "manhattan": lambda x, y: math.fsum(abs(x - y)),
+    "chebyshev": lambda x, y: max(abs(x - y)),
+    "cosine": cosine,
+    "correlation": lambda x, y: cosine(x - math.fsum(x) / len(x), y - math.fsum(y) / len(y)),
+    "hamming": lambda x, y: sum(x != y) / len(x),
+}

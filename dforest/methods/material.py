@@ -58,7 +58,7 @@ class Material:
     def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and facts."""
         rooms = {
-            "X": _flat_features(self.X),
+            "X": flat_features(self.X),
             "given": self.given.arrays,
             "table": self.table._asdict() if self.table else {},
             "trees": joined(self.trees) if self.trees else {},
@@ -76,21 +76,23 @@ class Material:
         given = Given(facts["notion"], under("given.", arrays), facts["given"])
         table, trees = under("table.", arrays), under("trees.", arrays)
         return cls(
-            _features(under("X.", arrays)),
+            features_of(under("X.", arrays)),
             given,
             Table(**table) if table else None,
             parted(trees) if trees else [],
         )
 
 
-def _flat_features(X) -> dict[str, np.ndarray]:
+def flat_features(X) -> dict[str, np.ndarray]:
+    """Arrays that say a table of features whole, dense or sparse."""
     if not sparse.issparse(X):
         return {"dense": X}
     parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
     return parts | {"shape": np.array(X.shape)}
 
 
-def _features(arrays: dict[str, np.ndarray]):
+def features_of(arrays: dict[str, np.ndarray]):
+    """Put together what `flat_features` took apart."""
     if "dense" in arrays:
         return arrays["dense"]
     parts = tuple(arrays[name] for name in ("data", "indices", "indptr"))
