@@ -21,6 +21,7 @@ DOORS = {
     "pyarrow": {"store"},
     "dask": {"run"},
     "distributed": {"run"},
+    "cloudpickle": {"run"},
     "sklearn": {"estimators", "errors"},  # errors: ours are also scikit-learn's NotFittedError
     "matplotlib": {"report"},
     "jinja2": {"report"},

@@ -78,6 +78,11 @@ class Called:
     is_symmetric: bool = False
 
     @property
+    def name(self) -> str:
+        """What messages call it."""
+        return getattr(self.function, "__name__", repr(self.function))
+
+    @property
     def fingerprint(self) -> str:
         """Of the code of a plain function; anything else is another one each time."""
         code = _code_of(self.function)

@@ -116,7 +116,7 @@ def to_store(
         A callable that cannot be sent to the workers.
     """
     if isinstance(measure, Called) and isinstance(runner, Cluster):
-        check_travels(measure, f"distance {measure.function!r:.60}")
+        check_travels(measure, f"distance {measure.name}")
     with within_reach(sides, runner) as source:
         return write_matrix(
             path, sides.shape, functools.partial(_tile, source=source, measure=measure), runner,

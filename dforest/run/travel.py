@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from distributed.protocol import pickle
+import cloudpickle  # what Dask itself falls back on; without Dask's own log of the failure
 
 from dforest.errors import SpecError
 
@@ -20,7 +20,7 @@ def check_travels(thing: Any, what: str) -> None:
     >>> check_travels(lambda x, y: 0.0, "distance")
     """
     try:
-        pickle.dumps(thing)
+        cloudpickle.dumps(thing)
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise SpecError(
