@@ -8,7 +8,7 @@ import numpy as np
 from dforest.arrays import check_choice, check_count
 from dforest.errors import DataError, SpecError
 from dforest.estimators.base import ForestEstimator
-from dforest.estimators.inputs import read_features, read_given
+from dforest.estimators.inputs import ids_of, read_features, read_given
 from dforest.estimators.recipes import LEAF_ROWS, check_continues, recipe_of
 from dforest.estimators.saving import model
 from dforest.methods import answers, scores, tiles
@@ -212,16 +212,19 @@ class DistanceForest(ForestEstimator):
 
     # Answers -----------------------------------------------------------------------------------
 
-    def pairwise(self, XA, XB=None, out=None, return_std=False):
+    def pairwise(self, XA, XB=None, out=None, return_std=False, *, client=None):
         """Learned distances of all rows of XA with all rows of XB.
 
         Parameters
         ----------
         XA, XB : (a, p), (b, p) array-like; XB=None means XA
         out : path, optional
-            Stream tiles to a matrix store there instead, and return it as a `MatrixStore`.
+            Stream tiles to a matrix store there instead, and return it as a `MatrixStore`: it may
+            be larger than memory. When that was stopped, the same call takes it up.
         return_std : bool
             Also return the standard deviation over trees.
+        client : distributed.Client, optional
+            With ``out``, work on its cluster; else on the active client's, else on threads here.
 
         Returns
         -------
@@ -232,14 +235,17 @@ class DistanceForest(ForestEstimator):
         SpecError
             They do not fit into half of the memory, or ``out`` is given with ``return_std``.
         """
-        forest, runner = self._fitted(), self._here()
-        ones = answers.apply(forest, self._features(XA).values, runner)
-        others = ones if XB is None else answers.apply(forest, self._features(XB).values, runner)
+        forest, here, runner = self._fitted(), self._here(), place(client, self.n_jobs)
+        if out is not None and return_std:
+            raise SpecError("out= stores distances only; leave return_std=False")
+        A, B = self._features(XA), None if XB is None else self._features(XB)
+        ones = answers.apply(forest, A.values, here)
+        others = None if B is None else answers.apply(forest, B.values, here)
         if out is not None:
-            if return_std:
-                raise SpecError("out= stores distances only; leave return_std=False")
-            return tiles.stream_pairwise(forest, ones, None if XB is None else others, out, runner)
-        mean, std = answers.pairwise(forest, ones, others, runner, with_std=return_std)
+            asked = tiles.Asked(forest, ones, others)
+            return tiles.stream_pairwise(asked, out, runner, ids=ids_of(XA, A))
+        others = ones if others is None else others
+        mean, std = answers.pairwise(forest, ones, others, here, with_std=return_std)
         return (mean, std) if return_std else mean
 
     def paired(self, XA, XB):
@@ -284,7 +290,7 @@ class DistanceForest(ForestEstimator):
         values = apart if mode == "distance" else np.ones(apart.shape)
         return answers.rows_of_few(index, values, self._forest.n_rows)
 
-    def oob_pairwise(self, rows=None, out=None, trees="both"):
+    def oob_pairwise(self, rows=None, out=None, trees="both", *, client=None):
         """Learned distances between training rows, from trees that were not grown on them.
 
         Parameters
@@ -295,6 +301,8 @@ class DistanceForest(ForestEstimator):
             Stream tiles to a matrix store there, and return it.
         trees : {"both", "either"}
             Trees for which both rows of a pair are out of bag, or at least one is.
+        client : distributed.Client, optional
+            As for `pairwise`.
 
         Returns
         -------
@@ -306,7 +314,8 @@ class DistanceForest(ForestEstimator):
         rows = np.arange(forest.n_rows) if rows is None else np.arange(forest.n_rows)[rows]
         leaves, outside = forest.leaves[rows], answers.out_of_bag(forest, rows)
         if out is not None:
-            return tiles.stream_pairwise(forest, leaves, None, out, runner, (outside, trees))
+            asked = tiles.Asked(forest, leaves, None, outside, trees)
+            return tiles.stream_pairwise(asked, out, place(client, self.n_jobs))
         return answers.pairwise(
             forest, leaves, leaves, runner, votes=(outside, outside, trees)
         ).mean

@@ -8,7 +8,7 @@ import numpy as np
 
 from dforest.arrays import Features, Graph, as_features
 from dforest.arrays.distances import check_shape
-from dforest.arrays.frames import order_by_label
+from dforest.arrays.frames import is_frame, order_by_label
 from dforest.errors import StoreError
 from dforest.methods.notions import Given, check_given
 from dforest.methods.stored import stored_given
@@ -32,6 +32,11 @@ def read_features(X: Any, **checks) -> Features:
             f"{', '.join(X.feature_names[:3])}, ... instead of {', '.join(wanted[:3])}, ..."
         )
     return found._replace(names=X.feature_names, labels=X.ids)
+
+
+def ids_of(X: Any, read: Features) -> np.ndarray | None:
+    """Names that the rows of a store computed from ``X`` get: a dataset's ids, no frame's index."""
+    return None if is_frame(X) else read.labels
 
 
 def read_given(

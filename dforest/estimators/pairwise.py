@@ -1,17 +1,13 @@
 """`pairwise_distances`: a matrix of distances between rows, in memory or in a store."""
 
-import numpy as np
-
 from dforest.arrays import Features, check_choice, check_count
-from dforest.arrays.frames import is_frame
 from dforest.distances.pairwise import measure_of
 from dforest.errors import DataError, SpecError
 from dforest.estimators.forests import DistanceForest
-from dforest.estimators.inputs import read_features
-from dforest.methods import pairwise
+from dforest.estimators.inputs import ids_of, read_features
+from dforest.methods import answers, pairwise, tiles
 from dforest.run.client import place
 from dforest.run.here import Here
-from dforest.store.matrix import MatrixStore
 
 
 def pairwise_distances(
@@ -25,7 +21,7 @@ def pairwise_distances(
     n_jobs=None,
     client=None,
     **options,
-) -> "np.ndarray | MatrixStore":
+):
     """Distances of all rows of A with all rows of B, or with each other.
 
     Parameters
@@ -85,24 +81,24 @@ def pairwise_distances(
            [1., 0.]])
     """
     check_choice("symmetric", symmetric, (None, "upper", "full"))
+    tile = None if tile is None else check_count("tile", tile)
     runner = place(client, n_jobs)
-    here = runner if isinstance(runner, Here) else Here(n_jobs)
     if isinstance(distance, DistanceForest):
-        return _learned(distance, A, B, out, options)
+        return _learned(distance, A, B, out, symmetric, tile, runner, options)
     ones, others = _read(A, B)
     sides = pairwise.Sides(ones.values, None if others is None else others.values)
     n_features = ones.values.shape[1]
     measure = measure_of(distance, options, n_features=n_features, symmetric=symmetric)
     layout = pairwise.layout_of(sides, measure, symmetric)
-    rows = pairwise.tile_of(measure, is_stored=out is not None)
-    rows = rows if tile is None else check_count("tile", tile)
+    tile = tile or pairwise.tile_of(measure, is_stored=out is not None)
     if out is None:
         pairwise.refuse_large(*sides.shape)
-        pairwise.check(sides, measure)
-        return pairwise.in_memory(sides, measure, layout, here, rows)
     pairwise.check(sides, measure)
-    ids = None if is_frame(A) else ones.labels
-    return pairwise.to_store(sides, measure, layout, out, runner, ids=ids, tile=rows)
+    if out is None:
+        here = runner if isinstance(runner, Here) else Here(n_jobs)
+        return pairwise.in_memory(sides, measure, layout, here, tile)
+    ids = ids_of(A, ones)
+    return pairwise.to_store(sides, measure, layout, out, runner, ids=ids, tile=tile)
 
 
 def _read(A, B) -> tuple[Features, Features | None]:
@@ -123,7 +119,16 @@ def _read(A, B) -> tuple[Features, Features | None]:
     return ones, others
 
 
-def _learned(forest: DistanceForest, A, B, out, options):
+def _learned(estimator: DistanceForest, A, B, out, symmetric, tile, runner, options):
+    """Distances that a forest has learned."""
     if options:
         raise SpecError(f"options {', '.join(options)} are for named distances; leave them out")
-    return forest.pairwise(A, B, out=out)
+    pairwise.check_symmetric(symmetric, B)
+    if out is None:
+        return estimator.pairwise(A, B)
+    forest, here, read = estimator._fitted(), estimator._here(), estimator._features(A)
+    ones = answers.apply(forest, read.values, here)
+    others = None if B is None else answers.apply(forest, estimator._features(B).values, here)
+    asked, ids = tiles.Asked(forest, ones, others), ids_of(A, read)
+    tile = tile or tiles.TILE
+    return tiles.stream_pairwise(asked, out, runner, symmetric=symmetric, ids=ids, tile=tile)

@@ -63,6 +63,11 @@ def pairwise(forest: Forest, ones, others, runner: Here, *, with_std=False, vote
     return Answer(mean, std)
 
 
+def between(forest: Forest, ones, others, votes=None) -> np.ndarray:
+    """Mean learned distances of one block of leaves with another, (a, b), without any pass."""
+    return _block(forest, ones, _by_leaf(others), len(others), False, votes)["mean"]
+
+
 def _refuse_large(a: int, b: int, copies: int) -> None:
     needed, limit = 8 * a * b * copies, memory_bytes() // 2
     if needed > limit:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from dforest.distances.pairwise import Called, Measure
+from dforest.distances.vectors import SIDE
 from dforest.errors import SpecError
 from dforest.methods.material import digest_of, features_of, flat_features, within_reach
 from dforest.methods.model import under
@@ -23,6 +24,7 @@ from dforest.store.matrix import MatrixStore
 PIECE_BYTES = 1 << 25  # of rows that are dense at once
 HELD_TILE = 512  # rows of a tile in memory: 2 MiB
 CALLED_TILE = 256  # rows of a tile by a Python callable: some seconds of calls, not minutes
+WRITING = 24 << 20  # bytes that writing a tile takes beside it: measured, for tiles of any size
 MIRROR = 128  # side of the squares that are turned over at once: they stay in a core's own cache
 
 
@@ -68,6 +70,14 @@ def check(sides: Sides, measure: Measure) -> None:
                 measure.prepare(_dense(X, rows), rows.start, what)
 
 
+def check_symmetric(symmetric: str | None, others: Any) -> None:
+    """Refuse a symmetric layout of the distances between two sets; SpecError."""
+    if symmetric is not None and others is not None:
+        raise SpecError(
+            f"symmetric={symmetric!r} is for the distances of one set; leave it out, or B"
+        )
+
+
 def layout_of(sides: Sides, measure: Measure, symmetric: str | None) -> tiles.Symmetry:
     """How the matrix is stored, and whether only its upper tiles are computed.
 
@@ -76,13 +86,8 @@ def layout_of(sides: Sides, measure: Measure, symmetric: str | None) -> tiles.Sy
     SpecError
         ``symmetric`` is asked of two sets of rows.
     """
-    if sides.others is not None:
-        if symmetric is not None:
-            raise SpecError(
-                f"symmetric={symmetric!r} is for the distances of one set; leave it out, or B"
-            )
-        return "none"
-    if not measure.is_symmetric:
+    check_symmetric(symmetric, sides.others)
+    if sides.others is not None or not measure.is_symmetric:
         return "none"
     return "full" if symmetric == "full" else "upper"
 
@@ -198,14 +203,17 @@ class Cost(NamedTuple):
     n_tiles: int  # stored
     reads: int  # bytes of rows
     writes: int  # bytes, before compression
-    memory: int  # bytes of one task
+    memory: int  # bytes of one task, beside the rows
 
 
-def cost(n: int, p: int, itemsize: int, layout: str, tile: int) -> Cost:
-    """Cost of the matrix of n rows of p features with each other.
+def cost(n: int, p: int, row_bytes: float, layout: str, tile: int) -> Cost:
+    """Cost of the matrix of n rows of p features, each of so many bytes, with each other.
 
-    >>> cost(2_000, 16, 4, "upper", 1_000)
-    Cost(tasks=3, n_tiles=3, reads=384000, writes=12000000, memory=26304000)
+    A task holds a tile as float64 and float32, what it takes to check and compress it, the rows of
+    both sides as float64, checked, and as they are compared, and a block of them turned.
+
+    >>> cost(2_000, 16, 64, "upper", 1_000)
+    Cost(tasks=3, n_tiles=3, reads=384000, writes=12000000, memory=57950208)
     """
     blocks = list(tiles.numbers((n, n), tile, layout))
     spans = [tiles.span((n, n), tile, *block) for block in blocks]
@@ -216,7 +224,7 @@ def cost(n: int, p: int, itemsize: int, layout: str, tile: int) -> Cost:
     return Cost(
         tasks=len(tile_blocks(blocks)),
         n_tiles=sum(copies),
-        reads=sum(itemsize * p * (a + b) for a, b in sides),
+        reads=round(sum(row_bytes * (a + b) for a, b in sides)),
         writes=sum(4 * k * a * b for (a, b), k in zip(sides, copies)),
-        memory=24 * side**2 + 18 * 8 * p * piece,
+        memory=WRITING + 32 * side**2 + 8 * p * (6 * piece + SIDE),
     )

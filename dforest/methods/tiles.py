@@ -1,14 +1,16 @@
 """Matrices larger than memory: tiles of a matrix store, each written whole by one task."""
 
 import functools
-import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dforest.errors import DataError, SpecError
 from dforest.methods import answers
-from dforest.methods.model import Forest
+from dforest.methods.material import digest_of, within_reach
+from dforest.methods.model import Forest, from_arrays, to_arrays, under
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
 from dforest.run.passes import Part, Pass
@@ -86,26 +88,58 @@ def _n_bytes(block, writer: MatrixWriter) -> int:
     return sum(4 * (r.stop - r.start) * (c.stop - c.start) for r, c in spans)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A forest, and the leaves of the rows whose distances it shall tell."""
+
+    forest: Forest
+    ones: np.ndarray  # (a, T) int32
+    others: np.ndarray | None = None  # (b, T); None for ``ones``
+    outside: np.ndarray | None = None  # (a, T) bool: which trees may answer for which row
+    trees: str = "both"  # or "either": for which rows of a pair they must be
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(a, b)."""
+        return len(self.ones), len(self.ones if self.others is None else self.others)
+
+    def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and facts."""
+        arrays, facts = to_arrays(self.forest)
+        arrays = {f"forest.{name}": array for name, array in arrays.items()} | {"ones": self.ones}
+        more = {"others": self.others, "outside": self.outside}
+        arrays |= {name: array for name, array in more.items() if array is not None}
+        return arrays, {"forest": facts, "trees": self.trees}
+
+    @classmethod
+    def from_flat(cls, arrays, facts) -> "Asked":
+        """Put together again."""
+        forest = from_arrays(under("forest.", arrays), facts["forest"])
+        sides = arrays["ones"], arrays.get("others"), arrays.get("outside")
+        return cls(forest, *sides, facts["trees"])
+
+
 def stream_pairwise(
-    forest: Forest, ones, others, path, runner: Here, votes=None, tile=TILE
-) -> MatrixStore:
-    """Write the learned distances of leaves ``ones`` (a, T) with ``others`` (b, T) to a store.
+    asked: Asked, path, runner: Here | Cluster, *, symmetric: Symmetry | None = None, ids=None,
+    tile: int = TILE,
+) -> MatrixStore:  # fmt: skip
+    """Write learned distances to a store; what a stopped run of the same work did is kept.
 
-    ``others=None`` means ``ones``: a symmetric matrix, of which the upper tiles are stored. votes
-    is ((a, T) bool, "both" or "either"): which trees may answer for which row.
+    Those of one set of rows are symmetric, stored as "upper" unless "full" is asked for.
     """
-    symmetric: Symmetry = "upper" if others is None else "none"
-    sides = (ones, ones if others is None else others)
-    compute = functools.partial(_answer, forest=forest, sides=sides, votes=votes)
-    shape = len(ones), len(sides[1])
-    return write_matrix(
-        path, shape, compute, runner, name="write-pairs", fingerprint=uuid.uuid4().hex,
-        symmetric=symmetric, tile=tile,
-    )  # fmt: skip
+    layout = (symmetric or "upper") if asked.others is None else "none"
+    with within_reach(asked, runner) as source:
+        return write_matrix(
+            path, asked.shape, functools.partial(_answer, source=source), runner,
+            name="write-pairs", fingerprint=digest_of(asked), symmetric=layout, ids=ids, tile=tile,
+        )  # fmt: skip
 
 
-def _answer(rows, columns, *, forest, sides, votes) -> np.ndarray:
-    if votes is not None:
-        votes = (votes[0][rows], votes[0][columns], votes[1])
-    found = answers.pairwise(forest, sides[0][rows], sides[1][columns], Here(1), votes=votes)
-    return found.mean.astype(np.float32)
+def _answer(rows: slice, columns: slice, *, source) -> np.ndarray:
+    """Task: answer one tile."""
+    asked, votes = source.open(), None
+    others = asked.ones if asked.others is None else asked.others
+    if asked.outside is not None:
+        votes = asked.outside[rows], asked.outside[columns], asked.trees
+    found = answers.between(asked.forest, asked.ones[rows], others[columns], votes)
+    return found.astype(np.float32)

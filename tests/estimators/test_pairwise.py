@@ -13,7 +13,7 @@ from small_forests import example, forest_of, points
 
 import dforest as df
 from dforest.errors import DataError, NotFittedError, RunError, SpecError
-from dforest.methods import pairwise
+from dforest.methods import pairwise, tiles
 from dforest.store.dataset import DatasetWriter
 from dforest.store.matrix import MatrixWriter
 
@@ -112,8 +112,11 @@ def test_a_forest__answers_as_its_pairwise_does(tmp_path):
     forest = forest_of().fit(X, example("precomputed", X)[0])
     expected = forest.pairwise(X, X[:5])
     np.testing.assert_array_equal(df.pairwise_distances(X, X[:5], forest), expected)
-    stored = df.pairwise_distances(X, distance=forest, out=tmp_path / "z")
-    np.testing.assert_array_equal(stored[:, :], forest.pairwise(X).astype(np.float32))
+    whole = forest.pairwise(X).astype(np.float32)
+    stored = df.pairwise_distances(X, distance=forest, out=tmp_path / "z", symmetric="full", tile=9)
+    np.testing.assert_array_equal(stored[:, :], whole)
+    assert (stored.symmetric, stored.tile) == ("full", 9)
+    np.testing.assert_array_equal(forest.pairwise(X, out=tmp_path / "y")[:, :], whole)
     with pytest.raises(SpecError, match="options p are for named distances"):
         df.pairwise_distances(X, distance=forest, p=2)
     with pytest.raises(NotFittedError):
@@ -190,6 +193,15 @@ def stopped(monkeypatch):
     return stop
 
 
+def test_a_stopped_run_of_a_forest__goes_on_where_it_stopped(tmp_path, stopped, monkeypatch):
+    X, out = points(20), tmp_path / "z"
+    forest = forest_of().fit(X, example("precomputed", X)[0])
+    stopped(X, distance=forest, out=out, tile=8)
+    monkeypatch.setattr(tiles, "_answer", lambda *_, **__: pytest.fail("done again"))
+    stored = df.pairwise_distances(X, distance=forest, out=out, tile=8)
+    np.testing.assert_array_equal(stored[:, :], forest.pairwise(X).astype(np.float32))
+
+
 @pytest.mark.parametrize("distance", ["euclidean", "minkowski", ahead])
 def test_a_stopped_run__goes_on_where_it_stopped(distance, tmp_path, stopped, monkeypatch):
     X, out = points(20), tmp_path / "z"
@@ -234,6 +246,22 @@ def test_on_workers__a_matrix_has_the_same_bits(distance, client, scratch, tmp_p
         here, there = call(out=tmp_path / "here"), call(out=tmp_path / "there", client=client)
         np.testing.assert_array_equal(there[:, :], here[:, :])
         assert there.symmetric == here.symmetric
+
+
+@pytest.mark.slow
+def test_on_workers__a_forest_answers_with_the_same_bits(client, scratch, tmp_path, flowers):
+    X = points(20)
+    forest = forest_of().fit(X, example("precomputed", X)[0])
+    expected = forest.pairwise(X).astype(np.float32)
+    stored = df.pairwise_distances(
+        flowers, distance=forest, out=tmp_path / "z", tile=8, client=client
+    )
+    np.testing.assert_array_equal(stored[:, :], expected)
+    assert stored.ids[3] == "flower 3"
+    other = forest.pairwise(flowers, X[:5], out=tmp_path / "other", client=client)
+    np.testing.assert_array_equal(other[:, :], expected[:, :5])
+    held = forest.oob_pairwise(out=tmp_path / "oob", client=client)
+    np.testing.assert_array_equal(held[:, :], forest.oob_pairwise().astype(np.float32))
 
 
 @pytest.mark.slow
