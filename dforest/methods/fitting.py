@@ -53,24 +53,33 @@ def fit(recipe: Recipe, X, given: Given, runner: Here | Cluster, old=None) -> Fo
     old : Forest, optional
         A forest of the same recipe with fewer trees, whose trees are kept.
     """
+    forest = _grow_and_look(recipe, X, given, runner, old)  # the pool is let go of at its end
+    if forest.tables:
+        return forest
+    return _tabulate_any(forest, X, given, recipe.leaf_rows, runner, "tabulate-leaves")
+
+
+def _grow_and_look(recipe: Recipe, X, given: Given, runner, old) -> Forest:
+    """All that needs the pool alone: trees, their leaf tables if it has all votes, the report."""
     n, pool = X.shape[0], draw_pool(recipe, X.shape[0])
-    is_all = len(pool) == n
+    rows = None if len(pool) == n else pool
     with _drawn(given, pool, runner) as within:
-        drawn_from = X if is_all else X[pool]
+        drawn_from = X if rows is None else X[pool]
         material = Material(drawn_from, within, _codes(recipe, drawn_from))
         begun = len(old.trees) if old else 0
         own = dataclasses.replace(recipe, pool_size=None)
         trees = (old.trees if old else []) + grow_forest(own, material, begun, runner)
-        nothing = np.empty(0, np.int64), np.empty((0, 0), np.int32)
-        forest = Forest(recipe, n, X.shape[1], trees, [], given.notion, *nothing)
-        if is_all or recipe.leaf_rows == "in_bag":
-            rows = None if is_all else pool
+        forest = Forest(recipe, n, X.shape[1], trees, [], given.notion, *nothing_yet())
+        if rows is None or recipe.leaf_rows == "in_bag":
             forest = tabulate(forest, X, within, recipe.leaf_rows, runner, pool=rows)
-        else:
-            forest = _tabulate_any(forest, X, given, recipe.leaf_rows, runner, "tabulate-leaves")
-        if not is_all and given.notion == "precomputed":
+        if rows is not None and given.notion == "precomputed":
             forest.pool_report = _look(forest, X, material, runner)
     return forest
+
+
+def nothing_yet() -> tuple[np.ndarray, np.ndarray]:
+    """Fallbacks and leaves of a forest without tables."""
+    return np.empty(0, np.int64), np.empty((0, 0), np.int32)
 
 
 def refit(forest: Forest, X, given: Given, leaf_rows: str, runner: Here | Cluster) -> Forest:
@@ -177,8 +186,7 @@ def _look(forest: Forest, X, material: Material, runner) -> dict[str, float]:
     means, variances = [], []
     for own, trees in ((whole, forest.trees[:n_trees]), (half, None)):
         trees = grow_forest(own, material, 0, runner) if trees is None else trees
-        nothing = np.empty(0, np.int64), np.empty((0, 0), np.int32)
-        small = Forest(own, n_pool, forest.n_features, trees, [], "precomputed", *nothing)
+        small = Forest(own, n_pool, forest.n_features, trees, [], "precomputed", *nothing_yet())
         small = tabulate(small, material.X, material.given, "in_bag", runner)
         reached = route_all(trees, X[rows])
         mean, std = answers.pairwise(small, reached, reached, Here(1), with_std=True)
