@@ -25,6 +25,7 @@ PIECE_BYTES = 1 << 25  # of rows that are dense at once
 HELD_TILE = 512  # rows of a tile in memory: 2 MiB
 CALLED_TILE = 256  # rows of a tile by a Python callable: some seconds of calls, not minutes
 WRITING = 24 << 20  # bytes that writing a tile takes beside it: measured, for tiles of any size
+PAIR_BYTES = 32  # of a task for each pair of a tile: float64 and float32, checked and compressed
 MIRROR = 128  # side of the squares that are turned over at once: they stay in a core's own cache
 
 
@@ -206,11 +207,13 @@ class Cost(NamedTuple):
     memory: int  # bytes of one task, beside the rows
 
 
-def cost(n: int, p: int, row_bytes: float, layout: str, tile: int) -> Cost:
+def cost(
+    n: int, p: int, row_bytes: float, layout: str, tile: int, pair_bytes: int = PAIR_BYTES
+) -> Cost:
     """Cost of the matrix of n rows of p features, each of so many bytes, with each other.
 
-    A task holds a tile as float64 and float32, what it takes to check and compress it, the rows of
-    both sides as float64, checked, and as they are compared, and a block of them turned.
+    A task holds a tile, with what it takes to check and compress it; the rows of both sides as
+    float64, checked, and as they are compared; and a block of them turned.
 
     >>> cost(2_000, 16, 64, "upper", 1_000)
     Cost(tasks=3, n_tiles=3, reads=384000, writes=12000000, memory=57950208)
@@ -226,5 +229,5 @@ def cost(n: int, p: int, row_bytes: float, layout: str, tile: int) -> Cost:
         n_tiles=sum(copies),
         reads=round(sum(row_bytes * (a + b) for a, b in sides)),
         writes=sum(4 * k * a * b for (a, b), k in zip(sides, copies)),
-        memory=WRITING + 32 * side**2 + 8 * p * (6 * piece + SIDE),
+        memory=WRITING + pair_bytes * side**2 + 8 * p * (6 * piece + SIDE),
     )

@@ -1,5 +1,8 @@
 """Matrices by tiles and by pieces: the same bits however they are cut, and the costs they have."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -93,3 +96,32 @@ def test_cost__counts_what_is_done(layout, tmp_path):
     assert said.n_tiles == len(files)
     assert said.writes == {"upper": 4 * (50**2 + 3 * 16**2 + 2**2) / 2, "full": 4 * 50**2,
                            "none": 4 * 50**2}[layout]  # fmt: skip
+
+
+PEAK = """
+import resource, sys
+import numpy as np
+import psutil
+from dforest.distances.pairwise import measure_of
+from dforest.methods import pairwise
+from dforest.methods.pairwise import Sides
+from dforest.run.here import Here
+
+def write(n, path):
+    X = np.random.default_rng(0).standard_normal((n, 16), dtype=np.float32)
+    measure = measure_of("cosine", n_features=16)
+    pairwise.to_store(Sides(X), measure, "upper", path, Here(1), tile=1024)
+
+write(3, sys.argv[1])  # compiles, imports
+small = psutil.Process().memory_info().rss
+write(2500, sys.argv[2])
+print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - small)
+"""
+
+
+@pytest.mark.slow
+def test_cost__memory_is_not_exceeded(tmp_path):
+    command = [sys.executable, "-c", PEAK, str(tmp_path / "a"), str(tmp_path / "b")]
+    grew = int(subprocess.run(command, check=True, capture_output=True).stdout)
+    said = pairwise.cost(2_500, 16, 64, "upper", 1024)
+    assert 0.3 * said.memory < grew < said.memory + 64 * 2_500
