@@ -1,12 +1,15 @@
 """The one door to numba: every compiled routine in dforest wears ``@jit``."""
 
+import contextlib
 import functools
 import hashlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Callable, Iterator
 
 import numba
+from numba.core import event
 from numba.extending import intrinsic, overload  # noqa: F401
 
 COMPILED = ("jit.py", "seeds.py", "tree", "distances")  # the rooms whose code numba compiles
@@ -43,3 +46,24 @@ def fma(typing, x, y, z):
     """
     double = numba.float64
     return double(double, double, double), lambda context, builder, sig, args: builder.fma(*args)
+
+
+class _Compiling(event.Listener):
+    def __init__(self, callback: Callable[[str], None]):
+        self._callback = callback
+
+    def on_start(self, event):
+        self._callback(numba.config.CACHE_DIR)
+
+    def on_end(self, event):
+        pass
+
+
+@contextlib.contextmanager
+def compiling(callback: Callable[[str], None]) -> Iterator[None]:
+    """Call ``callback(folder of compiled code)`` before each routine that is not there yet.
+
+    It is called on the thread that is about to compile, which waits for it.
+    """
+    with event.install_listener("numba:compile", _Compiling(callback)):
+        yield

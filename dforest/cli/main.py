@@ -1,19 +1,21 @@
 """The commands, and how they end: exit codes, one-line errors, one JSON object."""
 
+import contextlib
 import functools
 import json
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
 from dforest.cli import show
 from dforest.cli.progress import shown
-from dforest.errors import DforestError
+from dforest.errors import DforestError, RunError
+from dforest.jit import compiling
 from dforest.jobs import doctor as doctor_job
 from dforest.jobs import stores
 from dforest.jobs.launch import as_text, launch, plan_of
@@ -47,10 +49,9 @@ def _ends_well(command: Callable[..., tuple[dict[str, Any], list[str]]]) -> Call
                 warnings.filterwarnings("default", module="dforest", category=UserWarning)
                 warnings.showwarning = _note
                 found, lines = command(*args, **kwargs)
-        except (DforestError, KeyboardInterrupt) as error:
-            code = getattr(error, "exit_code", INTERRUPTED)
-            why = " ".join(str(error).split()) or "interrupted; continue with --resume"
-            click.echo(f"dforest: {why}", err=True)
+        except (DforestError, KeyboardInterrupt, MemoryError) as error:
+            code, why = _ending(error)
+            _echo(why)
             if as_json:
                 click.echo(json.dumps({"error": why, "exit_code": code}))
             sys.exit(code)
@@ -60,8 +61,43 @@ def _ends_well(command: Callable[..., tuple[dict[str, Any], list[str]]]) -> Call
     return run
 
 
+def _ending(error: BaseException) -> tuple[int, str]:
+    """Exit code, and one line that says why."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "interrupted; continue with --resume"
+    why = " ".join(str(error).split())
+    if isinstance(error, MemoryError):  # of this process; a task's is a RunError
+        return RunError.exit_code, f"out of memory ({why}); use a machine with more"
+    return getattr(error, "exit_code", 1), why
+
+
 def _note(message, category, filename, lineno, file=None, line=None) -> None:
-    click.echo(f"dforest: note: {message}", err=True)
+    _echo(f"note: {message}")
+
+
+def _echo(text: str) -> None:
+    click.echo(f"dforest: {text}", err=True)
+
+
+def _show_plan(found: dict[str, Any]) -> None:
+    if found["finished"]:
+        _echo("note: finished already, nothing done")
+    else:
+        click.echo("\n".join([*show.plan(found), ""]), err=True)
+
+
+@contextlib.contextmanager
+def _telling_of_compiling() -> Iterator[None]:
+    """Say once why nothing seems to happen: the first run on a machine compiles for a minute."""
+    said: list[str] = []
+
+    def say(folder: str) -> None:
+        if not said:
+            said.append(folder)
+            _echo(f"compiling, once for this machine (kept in {folder}): up to a minute")
+
+    with compiling(say):
+        yield
 
 
 def _stop(signum, frame):
@@ -106,16 +142,19 @@ def main() -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
 @click.option("--resume", is_flag=True, help="Continue a half-finished run.")
+@click.option(
+    "--performance-report", "report", metavar="FILE.html", help="Write what Dask saw of the run."
+)
 @as_json
 @_ends_well
-def run(job_file, cluster, settings, dry_run, resume):
+def run(job_file, cluster, settings, dry_run, resume, report):
     """Run a job file; results go to its `output` folder."""
     job = read_job(job_file, settings)
     if dry_run:
         plan = plan_of(job, cluster)
-        return plan, show.plan(plan)
-    with shown(), listening(_stop_between_blocks):
-        record = launch(job, cluster, resume=resume)
+        return plan, [*show.plan(plan), "nothing was done (--dry-run)"]
+    with shown(), listening(_stop_between_blocks), _telling_of_compiling():
+        record = launch(job, cluster, resume=resume, report=report, on_plan=_show_plan)
     found = {key: record[key] for key in ("status", "seconds", "results")}
     footer = f"results in {job.output} ({record['seconds']:.1f} s)"
     return {"output": str(job.output), **found}, [*as_text(record), "", footer]

@@ -6,7 +6,7 @@ from dforest.jobs.plan import as_size
 
 
 def plan(found: dict[str, Any]) -> list[str]:
-    """One line a step, and the totals."""
+    """One line a step, the totals, and the limit."""
     head = f"{'step':16}{'tasks':>8}{'reads':>12}{'writes':>12}{'memory/task':>14}"
     lines = [f"{found['kind']} -> {found['output']}", "", head]
     total = {"name": "in all", **found}
@@ -14,8 +14,12 @@ def plan(found: dict[str, Any]) -> list[str]:
         sizes = (as_size(step[key]) for key in ("bytes_read", "bytes_written"))
         cells = "".join(f"{size:>12}" for size in sizes)
         memory = as_size(step["memory_per_task"])
-        lines.append(f"{step['name']:16}{step['tasks']:>8}{cells}{memory:>14}")
-    return [*lines, "", "nothing was done (--dry-run)"]
+        is_done = "  done before" if step.get("done") else ""
+        lines.append(f"{step['name']:16}{step['tasks']:>8}{cells}{memory:>14}{is_done}")
+    limit, of = found["memory_limit"], found["memory_limit_of"]
+    if of:
+        return [*lines, "", f"a task may take {as_size(limit)}: {of}"]
+    return [*lines, "", "what a task may take is known when the workers run (or memory_per_task)"]
 
 
 def facts(found: dict[str, Any], indent: str = "") -> list[str]:

@@ -10,8 +10,10 @@ from pydantic import Field
 
 from dforest.errors import SpecError
 from dforest.jobs.keys import Keys
+from dforest.jobs.plan import Budget
 from dforest.jobs.reading import check, read_yaml
-from dforest.run.client import ClusterSpec, configured_address, connect
+from dforest.run.client import ClusterSpec, configured_address, connect, place
+from dforest.run.memory import Room, room_of
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -101,3 +103,32 @@ def client_at(where: str | ClusterSpec | None) -> Iterator[Any]:
         return
     with connect(where) as client:
         yield client
+
+
+def budget_before(where: str | ClusterSpec | None, threads: int | None) -> Budget:
+    """Memory for tasks as far as it can be known without starting anything.
+
+    A scheduler that runs already is asked.
+    """
+    if isinstance(where, ClusterSpec) and where.memory_per_task is not None:
+        return _as_said(Room(where.memory_per_task, 1))
+    if isinstance(where, ClusterSpec) and not where.runs_already:
+        return Budget(room_of(place(n_jobs=threads)), None)
+    with client_at(where) as client:
+        return budget_of(where, client, threads)
+
+
+def budget_of(where: str | ClusterSpec | None, client: Any, threads: int | None) -> Budget:
+    """Memory for the tasks of a cluster that runs, or of this process."""
+    room = room_of(place(client, threads))
+    if isinstance(where, ClusterSpec) and where.memory_per_task is not None:
+        return _as_said(room)
+    if client is not None:
+        more = "give workers more memory or fewer threads"
+        return Budget(room, "the memory limit of the weakest worker", more)
+    more = "use fewer threads, or a cluster with more memory"
+    return Budget(room, "half of this process's memory", more)
+
+
+def _as_said(room: Room) -> Budget:
+    return Budget(room, "memory_per_task of the cluster file", "raise it")

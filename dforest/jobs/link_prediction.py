@@ -1,7 +1,7 @@
 """Job: learn which rows of a graph are linked, and judge it on rows never seen."""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,14 +13,17 @@ from dforest.jobs import sources
 from dforest.jobs.learning import learn
 from dforest.jobs.plan import Step, Work, mean_and_spread
 from dforest.jobs.spec import GraphSpectrum, LinkPrediction
+from dforest.methods.forest import groups_of
 from dforest.methods.links import cosine_pairs, graph_spectrum, links_to_judge, row_folds, walks
+from dforest.run.memory import Room
 
 N_TELLING = 10  # features named in the results
 MEASURES = {"auc": "AUC", "average_precision": "average precision"}
 RANKERS = ("forest", "cosine")
+TREE = 33  # bytes of a node
 
 
-def steps(job: LinkPrediction) -> list[Step]:
+def steps(job: LinkPrediction, room: Room) -> list[Step]:
     """One step for each fold held out, and one for the model of all rows."""
     points = sources.look_at(job.points, "points", "dataset")
     graph = sources.look_at(job.graph, "graph", "graph")
@@ -30,20 +33,55 @@ def steps(job: LinkPrediction) -> list[Step]:
             f"{graph.n_rows} nodes; each row must be a node"
         )
     sources.check_folds(job.evaluate.folds, points.n_rows)
-    spectrum = job.response if isinstance(job.response, GraphSpectrum) else None
-    n_columns = spectrum.graph_spectrum if spectrum else points.n_rows
+    size = _size(job, points.n_rows)
+    groups = len(groups_of(0, job.forest.n_estimators))
+    held = sources.dense_bytes(points) + size.held
     cost = {
-        "tasks": 2 * job.forest.n_estimators,  # a tree, and its leaf table
+        "tasks": 3 * groups,  # grow some trees; tabulate the response; tabulate links
         "reads": points.n_bytes + graph.n_bytes,
-        "memory": sources.dense_bytes(points) + 16 * points.n_rows * n_columns,
+        "memory": -(-held // room.tasks) + 2 * size.parts // groups,
     }
     folds = [f"fold-{k + 1}" for k in range(job.evaluate.folds)]
     judging = [
-        Step(name, functools.partial(_judge, job, k), writes=0, **cost)
+        Step(name, functools.partial(_judge, job, k), writes=size.parts, **cost)
         for k, name in enumerate(folds)
     ]
-    size = 40 * job.forest.n_estimators * 2 * points.n_rows // job.forest.min_samples_leaf
-    return [*judging, Step("learn", functools.partial(_learn, job), writes=size, **cost)]
+    learning = functools.partial(_learn, job)
+    return [*judging, Step("learn", learning, writes=size.parts + size.model, **cost)]
+
+
+class _Size(NamedTuple):
+    """Bytes, at most: a forest has a leaf for min_samples_leaf rows, and two nodes for a leaf."""
+
+    held: int  # response and links, by all tasks of a process
+    parts: int  # trees and tables as they come back, and are kept until the run is finished
+    model: int  # trees, tables of links, leaves of rows
+
+
+def _size(job: LinkPrediction, n: int) -> _Size:
+    n_leaves = max(1, n // job.forest.min_samples_leaf)
+    degree = np.diff(sources.read_links(job.graph, job.points).weights.indptr).astype(float)
+    n_links = int(degree.sum())
+    n_walks = n_links
+    if job.walks:  # there are no more walks of k links than the sum of degree^k
+        n_walks = int(sum((degree**k).sum() for k in range(1, job.walks.steps + 1)))
+    spectrum = job.response if isinstance(job.response, GraphSpectrum) else None
+    n_columns = spectrum.graph_spectrum if spectrum else n if job.response == "adjacency" else 0
+    trees = 2 * TREE * n_leaves
+    columns = 2 * n_leaves * 8 * (n_columns + 3) if n_columns else _links(n_leaves, n_links)
+    links, leaves = _links(n_leaves, n_walks), 4 * n
+    each = trees + columns + links + 2 * leaves
+    model = trees + links + leaves
+    return _Size(
+        16 * n * n_columns + 16 * (n_links + n_walks),
+        job.forest.n_estimators * each,
+        job.forest.n_estimators * model,
+    )
+
+
+def _links(n_leaves: int, n_links: int) -> int:
+    """Table of a tree: an entry for two leaves with links, three numbers a node or leaf."""
+    return 20 * min(n_leaves**2, n_links) + (2 * 16 + 8) * n_leaves
 
 
 def _data(job: LinkPrediction) -> tuple[Any, sparse.csr_array]:

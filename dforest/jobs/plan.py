@@ -4,9 +4,10 @@ import pathlib
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dforest.errors import SpecError
+from dforest.run.memory import Room
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,19 @@ class Step:
     tasks: int
     reads: int  # bytes
     writes: int  # bytes
-    memory: int  # bytes one task holds at worst
+    memory: int  # bytes one task holds at worst, with its part of what the tasks of a process share
 
 
-def as_plan(steps: Sequence[Step], done: Sequence[str] = ()) -> dict[str, Any]:
-    """The plan as it is printed: one entry a step, and the totals of what is left to do."""
+class Budget(NamedTuple):
+    """Memory that tasks may use, and who says so."""
+
+    room: Room
+    of: str | None  # None: not known before the workers run; the room is this machine's
+    more: str = ""  # how to get more of it
+
+
+def as_plan(steps: Sequence[Step], budget: Budget, done: Sequence[str] = ()) -> dict[str, Any]:
+    """The plan as it is printed: one entry a step, totals of what is left to do, and the limit."""
     left = [step for step in steps if step.name not in done]
     return {
         "steps": [
@@ -50,22 +59,29 @@ def as_plan(steps: Sequence[Step], done: Sequence[str] = ()) -> dict[str, Any]:
         "bytes_read": sum(step.reads for step in left),
         "bytes_written": sum(step.writes for step in left),
         "memory_per_task": max((step.memory for step in left), default=0),
+        "memory_limit": budget.room.per_task if budget.of else None,
+        "memory_limit_of": budget.of,
     }
 
 
-def check_budget(plan: dict[str, Any], budget: int | None) -> None:
-    """Refuse a plan whose largest task does not fit.
+def check_budget(
+    steps: Sequence[Step], budget: Budget, done: Sequence[str] = (), smaller: str = ""
+) -> None:
+    """Refuse a plan whose largest task does not fit; ``smaller`` says how to ask for less.
 
     Raises
     ------
     SpecError
-        Names the step, what it would take, what there is, and the way out.
+        Names the step, its tasks, bytes and memory, the limit, and the way out.
     """
-    for step in plan["steps"]:
-        if budget is not None and not step["done"] and step["memory_per_task"] > budget:
+    limit = budget.room.per_task
+    for step in steps:
+        if budget.of and step.name not in done and step.memory > limit:
+            ways = ", or ".join(way for way in (smaller, budget.more) if way)
             raise SpecError(
-                f"step {step['name']}: a task would take {as_size(step['memory_per_task'])}, but "
-                f"may take {as_size(budget)}; raise memory, or lower forest.pool_size"
+                f"step {step.name}: {step.tasks} tasks that read {as_size(step.reads)} and write "
+                f"{as_size(step.writes)} would take {as_size(step.memory)} of memory each, but "
+                f"{budget.of} allows {as_size(limit)}; {ways}"
             )
 
 

@@ -11,9 +11,11 @@ from typing import Any
 from dforest.errors import SpecError
 from dforest.run.client import package_versions
 from dforest.run.events import Event
+from dforest.store.disk import writing
 
 FILE = "run.json"
 WORKING = "working"  # folder of what only a half-finished run needs
+UPDATE = 10.0  # seconds after which a pass that ended is written down without waiting for its step
 DECIDING = ("dforest", "numpy", "scipy", "numba")  # versions that the bits of a result depend on
 REPORTED = (*DECIDING, "zarr", "dask", "distributed", "scikit-learn")
 
@@ -47,7 +49,7 @@ class Record:
     """
 
     def __init__(self, folder: pathlib.Path, request: dict[str, Any]):
-        self.folder, self._start = folder, time.monotonic()
+        self.folder, self._start = folder, time.monotonic()  # seconds are counted from there
         self.step: str | None = None
         self.facts: dict[str, Any] = {
             "format": "dforest run",
@@ -99,9 +101,13 @@ class Record:
     def listen(self, event: Event) -> None:
         """Keep the timing and the counts of every pass that ended."""
         if event.kind == "end":
-            counts = {"done": event.done, "total": event.total, "bytes": event.bytes}
+            rate = round(event.bytes / event.seconds) if event.seconds > 0 else 0
+            counts = {"done": event.done, "kept": event.kept, "total": event.total}
             passed = {"step": self.step, "name": event.name, "seconds": round(event.seconds, 3)}
-            self.facts["passes"].append(passed | counts)
+            moved = {"bytes": event.bytes, "bytes_per_second": rate}
+            self.facts["passes"].append(passed | counts | moved)
+            if time.monotonic() - self._start > UPDATE:
+                self.write(self.facts["status"])
 
     def finish_step(self, name: str, results: dict[str, Any]) -> None:
         """Note that a step is done; it will not be done again."""
@@ -113,13 +119,14 @@ class Record:
         self.facts["seconds"] = round(self.facts["seconds"] + time.monotonic() - self._start, 3)
         self._start = time.monotonic()
         self.facts |= {"status": status, "updated": _now(), **more}
-        self.folder.mkdir(parents=True, exist_ok=True)
         draft = self.folder / f".{FILE}.partial"
-        with open(draft, "w", encoding="utf-8") as file:
-            json.dump(self.facts, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, self.folder / FILE)
+        with writing(self.folder / FILE):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(draft, "w", encoding="utf-8") as file:
+                json.dump(self.facts, file, indent=2)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, self.folder / FILE)
 
 
 def read_record(folder: pathlib.Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dforest.jobs.record import FILE, read_record
 from dforest.run.events import Event, emit
 from dforest.store import ingest as ingesting
 from dforest.store.describe import describe
+from dforest.store.lock import is_locked
 
 
 def ingest(source: str, path: str, **options: Any) -> dict[str, Any]:
@@ -37,6 +38,8 @@ def inspect(path: str) -> dict[str, Any]:
     place = pathlib.Path(path)
     if (place / FILE).is_file():
         record = read_record(place)
+        if record["status"] == "running" and not is_locked(place):
+            record["status"] = "stopped (killed)"
         keys = ("format", "status", "started", "seconds", "error", "results")
         return {"path": path, **{key: record[key] for key in keys if key in record}}
     return {key: _short(value) for key, value in describe(place).items()}

@@ -9,12 +9,14 @@ import pathlib
 import sys
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
 import dask
+import distributed
 from distributed import Client, LocalCluster, get_worker
 from distributed.deploy import Cluster as AnyCluster
 
@@ -43,7 +45,8 @@ class ClusterSpec:
     patience : float
         Seconds in which at least one task must end.
     memory_per_task : int, optional
-        Bytes that one task may use; nothing here enforces it, plans are made by it.
+        Bytes that one task may use, whatever the workers' limits allow; plans are made by it, and
+        what is chosen to fit into memory (`dforest.run.memory.room_of`).
 
     Raises
     ------
@@ -59,6 +62,11 @@ class ClusterSpec:
     wait: float = 60.0
     patience: float = 14_400.0
     memory_per_task: int | None = None
+
+    @property
+    def runs_already(self) -> bool:
+        """Whether it names a scheduler to connect to, rather than a cluster to start."""
+        return self.class_name == "Client"
 
     def __post_init__(self):
         for name in ("n_workers", "wait", "patience", "memory_per_task"):
@@ -150,7 +158,11 @@ def connect(where: str | ClusterSpec | None, timeout: float | None = None) -> It
     if not isinstance(spec, ClusterSpec):
         spec = ClusterSpec("distributed", "Client", args=() if where is None else (where,))
     wait = spec.wait if timeout is None else timeout
-    limits = {"dforest.wait": wait, "dforest.patience": spec.patience}
+    limits = {
+        "dforest.wait": wait,
+        "dforest.patience": spec.patience,
+        "dforest.memory_per_task": spec.memory_per_task,
+    }
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(limits))
         client = stack.enter_context(_started(spec, wait, stack))
@@ -240,6 +252,37 @@ def await_workers(client: Client, n_workers: int, wait: float) -> None:
                 f"workers: {found} of {n_workers} came in {wait:g} s; start more, or raise `wait`"
             )
         time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def performance_report(file: str | os.PathLike, client: Client) -> Iterator[None]:
+    """Write Dask's performance report (HTML) of what is done on the active client in the context.
+
+    It is ``distributed.performance_report``, asked first whether it can work. When it cannot be
+    written in the end, as the scheduler is gone, a warning says so: the work is not lost with it.
+
+    Raises
+    ------
+    SpecError
+        The scheduler has no bokeh; the file's folder does not exist.
+    """
+    if not (folder := pathlib.Path(file).resolve().parent).is_dir():
+        raise SpecError(f"performance report: {folder} does not exist; make it, or name another")
+    try:
+        client.run_on_scheduler(metadata.version, "bokeh")
+    except metadata.PackageNotFoundError:
+        raise SpecError(
+            "performance report: the scheduler has no bokeh; pip install 'dforest[cluster]' there"
+        ) from None
+    report = distributed.performance_report(filename=str(file))
+    report.__enter__()
+    try:
+        yield
+    finally:
+        try:
+            report.__exit__(None, None, None)
+        except Exception as error:  # whatever it is, it must not hide how the work ended
+            warnings.warn(f"performance report: not written ({_line(error)})", stacklevel=3)
 
 
 def versions() -> dict[str, str]:

@@ -5,6 +5,7 @@ import resource
 import socket
 from typing import NamedTuple
 
+import dask
 from distributed import Worker
 from distributed.system import memory_limit  # obeys the limits of a container
 
@@ -46,7 +47,8 @@ def room_of(runner: Here | Cluster) -> Room:
     """Memory for the tasks of a runner: of its weakest worker, or half of this process's.
 
     A worker's tasks may use its limit up to where Dask pauses it, less what the interpreter takes
-    with our code in it; a worker without a limit, its share of its host's memory.
+    with our code in it; a worker without a limit, its share of its host's memory. The
+    ``memory_per_task`` of a cluster file goes before all that.
 
     Raises
     ------
@@ -64,6 +66,10 @@ def room_of(runner: Here | Cluster) -> Room:
     if isinstance(runner, Here):
         return Room(memory_bytes() // 2, runner.threads)
     limits = ask_workers(runner.client, _limits, wait=runner.wait)
+    asked = dask.config.get("dforest.memory_per_task", None)
+    if asked is not None:
+        threads = min(limit.threads for limit in limits.values())
+        return Room(asked * threads, threads)
     crowd = collections.Counter(limit.host for limit in limits.values())
     rooms = {}
     for worker, limit in limits.items():

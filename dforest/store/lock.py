@@ -90,6 +90,32 @@ class Lock:
         self.release()
 
 
+def is_locked(path) -> bool:
+    """Whether some process holds the `Lock` of ``path`` now; nothing is created to find out.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with Lock(folder):
+    ...     is_locked(folder)
+    True
+    >>> is_locked(folder)
+    False
+    """
+    try:
+        handle = os.open(Lock(path).file, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
 def _is_still(handle: int, file) -> bool:
     try:
         return os.path.samestat(os.fstat(handle), os.stat(file))

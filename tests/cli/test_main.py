@@ -15,6 +15,12 @@ from click.testing import CliRunner
 from dforest.cli import main
 from dforest.store.lock import Lock
 
+HERE = """
+module: distributed
+class: LocalCluster
+kwargs: {processes: false, n_workers: 1, threads_per_worker: 2, dashboard_address: "127.0.0.1:0"}
+"""
+
 
 @pytest.fixture
 def link_job(tmp_path):
@@ -34,8 +40,10 @@ def test_run__prints_results_on_stdout_and_progress_on_stderr(link_job):
     result = call("run", link_job)
     assert result.exit_code == 0
     assert "AUC" in result.stdout
-    assert "steps 3/3" in result.stderr
-    assert "steps 3/3" not in result.stdout
+    plan = [line for line in result.stderr.splitlines() if line.startswith(("fold", "learn"))]
+    assert [line.split()[0] for line in plan] == ["fold-1", "fold-2", "learn"]
+    assert "half of this process's memory" in result.stderr
+    assert "memory/task" not in result.stdout
 
 
 def test_run__json_is_one_object(link_job):
@@ -47,7 +55,7 @@ def test_run__json_is_one_object(link_job):
 def test_run__again_is_a_no_op(link_job):
     first = json.loads(call("run", link_job, "--json").stdout)
     again = call("run", link_job, "--json")
-    assert (again.exit_code, again.stderr) == (0, "")
+    assert (again.exit_code, again.stderr) == (0, "dforest: note: finished already, nothing done\n")
     assert json.loads(again.stdout) == first
 
 
@@ -58,7 +66,7 @@ def test_run__dry_run_prints_the_plan_and_does_nothing(link_job):
         "fold-1",
         "fold-2",
     ]
-    assert json.loads(call("run", link_job, "--dry-run", "--json").stdout)["tasks"] == 30
+    assert json.loads(call("run", link_job, "--dry-run", "--json").stdout)["tasks"] == 45
     assert sorted(link_job.parent.iterdir()) == before
 
 
@@ -77,6 +85,30 @@ def test_run__own_errors_are_one_line_and_an_exit_code(link_job, arguments, code
     assert line.startswith("dforest: ")
     assert why in line
     assert json.loads(result.stdout) == {"error": line.removeprefix("dforest: "), "exit_code": code}
+
+
+def test_run__writes_a_performance_report_of_a_cluster(link_job):
+    cluster, report = link_job.parent / "here.yaml", link_job.parent / "report.html"
+    cluster.write_text(HERE)
+    refused = call("run", link_job, "--performance-report", report)
+    assert refused.exit_code == 2
+    assert "only a Dask cluster has one; give --cluster" in refused.stderr
+    arguments = ["--cluster", cluster, "--performance-report", report]
+    result = call("run", link_job, *arguments)
+    assert result.exit_code == 0, result.stderr
+    assert "grow-trees" in report.read_text()
+
+
+def test_run__out_of_memory_is_one_line(link_job, monkeypatch):
+    def fail(*args, **kwargs):
+        raise MemoryError("Unable to allocate 3.7 TiB")
+
+    monkeypatch.setattr(sys.modules["dforest.cli.main"], "launch", fail)
+    result = call("run", link_job)
+    assert result.exit_code == 75
+    assert result.stderr == (
+        "dforest: out of memory (Unable to allocate 3.7 TiB); use a machine with more\n"
+    )
 
 
 def test_run__exits_3_when_another_run_holds_the_output(link_job):
@@ -158,6 +190,20 @@ def test_inspect__shows_a_run_and_refuses_what_is_nothing_of_ours(link_job):
     found = json.loads(call("inspect", link_job.parent / "out", "--json").stdout)
     assert (found["format"], found["status"]) == ("dforest run", "finished")
     assert call("inspect", link_job.parent).exit_code == 2
+
+
+def test_inspect__knows_a_killed_run_from_one_that_runs(tmp_path):
+    record = {"format": "dforest run", "version": 1, "status": "running", "seconds": 1.0}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "run.json").write_text(json.dumps(record))
+
+    def status():
+        return json.loads(call("inspect", tmp_path / "out", "--json").stdout)["status"]
+
+    assert status() == "stopped (killed)"
+    with Lock(tmp_path / "out"):
+        assert status() == "running"
+    assert status() == "stopped (killed)"
 
 
 def test_doctor__finds_this_machine_well():

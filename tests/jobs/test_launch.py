@@ -6,11 +6,13 @@ import os
 import numpy as np
 import pytest
 import small_links
+from distributed import LocalCluster
 
 from dforest.errors import DataError, LockedError, SpecError
 from dforest.jobs.launch import launch, plan_of
 from dforest.jobs.spec import read_job
 from dforest.run.events import listening
+from dforest.run.memory import BASE
 from dforest.store.lock import Lock
 
 
@@ -45,6 +47,8 @@ def test_launch__writes_the_model_and_a_record(link_job):
     passes = [one for one in record["passes"] if one["name"] == "steps"]
     assert passes[0]["done"] == passes[0]["total"] == 3
     assert 0 < passes[0]["seconds"] <= record["seconds"]
+    assert record["plan"]["memory_limit_of"] == "half of this process's memory"
+    assert 0 < record["plan"]["memory_per_task"] < record["plan"]["memory_limit"]
     assert sorted(path.name for path in job.output.iterdir()) == ["forest.zarr", "run.json"]
 
 
@@ -135,7 +139,7 @@ def test_plan_of__does_nothing_and_counts_what_is_to_do(link_job):
     job, before = read_job(link_job), files_of(link_job.parent)
     plan = plan_of(job)
     assert files_of(link_job.parent) == before
-    assert plan["tasks"] == sum(step["tasks"] for step in plan["steps"]) == 3 * 2 * 5
+    assert plan["tasks"] == sum(step["tasks"] for step in plan["steps"]) == 3 * 3 * 5
     assert plan["memory_per_task"] > 0
     size = job.points.stat().st_size + job.graph.stat().st_size
     assert [step["bytes_read"] for step in plan["steps"]] == [size] * 3
@@ -144,8 +148,61 @@ def test_plan_of__does_nothing_and_counts_what_is_to_do(link_job):
 def test_plan_of__refuses_what_exceeds_the_memory_of_a_task(link_job):
     cluster = link_job.parent / "small.yaml"
     cluster.write_text("module: distributed\nclass: Client\ndforest: {memory_per_task: 1KiB}\n")
-    with pytest.raises(SpecError, match=r"step fold-1: a task would take .* may take 1\.0 KiB"):
+    message = (
+        r"step fold-1: 15 tasks .*, but memory_per_task of the cluster file allows 1\.0 KiB; r"
+    )
+    with pytest.raises(SpecError, match=message):
         plan_of(read_job(link_job), str(cluster))
+
+
+LOCAL = """
+module: distributed
+class: LocalCluster
+kwargs: {processes: false, n_workers: 1, threads_per_worker: 2, dashboard_address: "127.0.0.1:0"}
+"""
+
+
+def test_plan_of__starts_no_cluster_to_ask_for_its_memory(link_job):
+    (link_job.parent / "local.yaml").write_text(LOCAL.replace("n_workers: 1", "n_workers: -1"))
+    plan = plan_of(read_job(link_job), str(link_job.parent / "local.yaml"))
+    assert plan["memory_limit"] is plan["memory_limit_of"] is None
+
+
+def test_plan_of__asks_a_scheduler_that_runs(link_job):
+    options = {"processes": False, "n_workers": 1, "dashboard_address": "127.0.0.1:0"}
+    limit = int((BASE + 4000) / 0.8)
+    with LocalCluster(threads_per_worker=2, memory_limit=limit, **options) as cluster:
+        message = (
+            r"the memory limit of the weakest worker allows 2\.0 KiB; .*, or give workers more"
+        )
+        with pytest.raises(SpecError, match=message):
+            plan_of(read_job(link_job), cluster.scheduler_address)
+
+
+def test_launch__refuses_when_the_cluster_has_too_little_memory(link_job):
+    (link_job.parent / "local.yaml").write_text(LOCAL + "dforest: {memory_per_task: 1KiB}")
+    job = read_job(link_job)
+    with pytest.raises(SpecError, match="allows 1.0 KiB"):
+        launch(job, str(link_job.parent / "local.yaml"))
+    assert not job.output.exists()
+
+
+def test_launch__shows_the_plan_before_the_work_and_says_when_there_is_none(link_job):
+    job, seen = read_job(link_job), []
+    launch(job, on_plan=seen.append)
+    launch(job, on_plan=seen.append)
+    assert [plan["finished"] for plan in seen] == [False, True]
+    assert [plan["tasks"] for plan in seen] == [45, 0]
+
+
+def test_plan_of__says_no_less_than_what_is_written(link_job):
+    job = read_job(link_job, ["response={graph_spectrum: 4}", "forest.n_estimators=40"])
+    plan, record = plan_of(job), launch(job)
+    model = sum(file.stat().st_size for file in (job.output / "forest.zarr").rglob("*"))
+    names = ("grow-trees", "tabulate-leaves", "refit-leaves")
+    parts = [one["bytes"] for one in record["passes"][-9:] if one["name"] in names]
+    assert sum(parts[-3:]) <= plan["steps"][0]["bytes_written"] < 5 * sum(parts[-3:])
+    assert model + sum(parts[-3:]) <= plan["steps"][-1]["bytes_written"]
 
 
 def test_steps__refuse_points_and_graphs_of_other_sizes(link_job):
