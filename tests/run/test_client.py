@@ -1,6 +1,7 @@
 """Where a pass runs: here, on the active client, on a cluster of a file, on a scheduler."""
 
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import metadata
 
 import dask
 import psutil
@@ -17,13 +19,22 @@ from distributed import Client, LocalCluster
 
 import dforest.run.client
 from dforest.errors import RunError, SpecError
-from dforest.run.client import ClusterSpec, connect, place, preflight, versions
+from dforest.run.client import (
+    ClusterSpec,
+    connect,
+    performance_report,
+    place,
+    preflight,
+    versions,
+)
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
+from dforest.run.memory import room_of
 from run import run_steps
 from run.run_steps import bits, job, read_spec
 
 INSIDE = {"processes": False, "n_workers": 1, "dashboard_address": "127.0.0.1:0"}
+BUG = ZeroDivisionError("0 / 0")
 EXPECTED = bits(Here(1).run(job()))
 
 
@@ -127,6 +138,46 @@ def no_address():
 def test_connect__needs_some_address():
     with pytest.raises(SpecError, match="set DASK_SCHEDULER_ADDRESS"), connect(None):
         pass
+
+
+def test_connect__hands_on_what_a_task_may_use():
+    spec = ClusterSpec("distributed", "LocalCluster", kwargs=INSIDE, memory_per_task=1234)
+    with connect(spec):
+        assert room_of(place()).per_task == 1234
+    assert room_of(place()).per_task > 1234
+
+
+def test_performance_report__is_written_also_when_the_work_fails(tmp_path):
+    file = tmp_path / "report.html"
+    with LocalCluster(**INSIDE) as cluster, Client(cluster) as client:
+        with pytest.raises(ZeroDivisionError), performance_report(file, client):
+            list(Cluster(client).run(job(functools.partial(run_steps.raise_once_asked, error=BUG))))
+        assert "add-noise" in file.read_text()
+
+
+def test_performance_report__says_what_is_missing(tmp_path, monkeypatch):
+    def run_without_bokeh(function, package):
+        assert (function, package) == (metadata.version, "bokeh")
+        raise metadata.PackageNotFoundError
+
+    with LocalCluster(**INSIDE) as cluster, Client(cluster) as client:
+        nowhere = performance_report(tmp_path / "no" / "report.html", client)
+        with pytest.raises(SpecError, match=r"report: .*/no does not exist; make it"), nowhere:
+            pass
+        monkeypatch.setattr(client, "run_on_scheduler", run_without_bokeh)
+        refused = performance_report(tmp_path / "report.html", client)
+        with pytest.raises(SpecError, match="has no bokeh; pip install 'dforest"), refused:
+            pass
+
+
+def test_performance_report__that_cannot_be_written_is_a_warning(tmp_path):
+    with LocalCluster(**INSIDE) as cluster, Client(cluster) as client:
+        (tmp_path / "report.html").mkdir()
+        with (
+            pytest.warns(UserWarning, match=r"not written \(IsADirectoryError"),
+            performance_report(tmp_path / "report.html", client),
+        ):
+            list(Cluster(client).run(job()))
 
 
 def test_preflight__passes_where_all_agree(tmp_path):

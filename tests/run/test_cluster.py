@@ -11,6 +11,7 @@ import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.utils import key_split
 
 from dforest import errors
 from dforest.errors import RunError, SpecError
@@ -179,6 +180,16 @@ def test_cluster__keys_can_be_read_and_never_come_again(client):
     assert not set(first) & set(second)
     for group, key in enumerate(first):
         assert re.fullmatch(rf"add-noise-00000{group}-[0-9a-f]{{12}}", key)
+        assert key_split(key) == "add-noise"  # what the dashboard shows
+
+
+def test_cluster__the_dashboard_shows_steps_and_merges(client):
+    def sent(dask_scheduler):
+        return set(dask_scheduler.task_prefixes)
+
+    before = client.run_on_scheduler(sent)
+    list(Cluster(client).run(job(name="fill-jars")))
+    assert client.run_on_scheduler(sent) - before == {"fill-jars", "fill-jars-merge"}
 
 
 def test_cluster__steps_are_not_run_twice(client, tmp_path):

@@ -62,6 +62,7 @@ def test_row_blocks__refuse_a_budget_below_one_row():
     [
         ({"name": "grow trees"}, "pass name: .* got 'grow trees'"),
         ({"name": "../up"}, "pass name"),
+        ({"name": "write-2-pairs"}, "words of letters with dashes, got 'write-2-pairs'"),
         ({"grid": [[1], []]}, "group 1 has no blocks"),
         ({"grid": [[1, 2]]}, "group 0 has 2 blocks and no merge"),
     ],
