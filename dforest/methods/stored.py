@@ -17,6 +17,7 @@ from dforest.methods.costs import block_side, n_parts
 from dforest.methods.material import Held, Mapped, scratch_folder, within_reach
 from dforest.methods.notions import Given, Voters
 from dforest.methods.tiles import tile_blocks
+from dforest.run.client import check_visible
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
 from dforest.run.passes import Keep, Part, Pass
@@ -107,8 +108,15 @@ def pooled(given: Given, pool: np.ndarray, runner: Here | Cluster) -> Iterator[G
         yield Given("precomputed", {"z": z}, facts | {"n_rows": k})
 
 
+def _seen_store(given: Given, runner: Here | Cluster) -> MatrixStore:
+    """Open the store, once it is known that every worker sees it."""
+    if isinstance(runner, Cluster):
+        check_visible(runner.client, given.facts["store"])
+    return store_of(given)
+
+
 def _extract(draw: Draw, file: str, runner: Here | Cluster) -> None:
-    store = store_of(draw.given)
+    store = _seen_store(draw.given, runner)
     tiles = list(numbers(store.shape, store.tile, "upper"))
     size = functools.partial(_tile_bytes, tile=store.tile)
     with within_reach(draw, runner) as source:
@@ -221,7 +229,7 @@ def sum_tiles(
     sweep: Sweep, groups: Sequence[range], runner: Here | Cluster, name: str, keep: Keep | None
 ) -> Iterator[list[leaves.MatrixSums]]:
     """Sum the matrix over the cells of each group of trees in turn; yields one list a group."""
-    n = store_of(sweep.given).n_rows
+    n = _seen_store(sweep.given, runner).n_rows
     blocks = list(leaves.blocks_of(n, sweep.side))
     shares = np.array_split(np.array(blocks), n_parts(n, sweep.side, len(groups)))
     grid = [[(trees, tuple(map(tuple, share.tolist()))) for share in shares] for trees in groups]

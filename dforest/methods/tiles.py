@@ -11,6 +11,7 @@ from dforest.errors import DataError, SpecError
 from dforest.methods import answers
 from dforest.methods.material import digest_of, within_reach
 from dforest.methods.model import Forest, from_arrays, to_arrays, under
+from dforest.run.client import preflight
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
 from dforest.run.passes import Part, Pass
@@ -52,6 +53,8 @@ def write_matrix(
     """
     writer = MatrixWriter(path, shape, tile, symmetric, ids=ids, resume=fingerprint)
     try:
+        if isinstance(runner, Cluster):
+            preflight(runner.client, writer.folder.parent)
         step = functools.partial(_write_tiles, compute=compute, writer=writer)
         size = functools.partial(_n_bytes, writer=writer)
         job = Pass(name, step, [[block] for block in tile_blocks(writer.missing())], bytes_of=size)

@@ -362,9 +362,18 @@ def _check_answer(worker: str, answer: Any, ours: Mapping[str, str], folder: pat
                 "results would differ, use the same environment"
             )
     if not is_visible:
-        raise RunError(
-            f"worker {worker}: does not see {folder}; use a folder that all machines share"
-        )
+        raise _unseen(worker, folder)
+
+
+def check_visible(client: Client, path: str | os.PathLike, wait: float = 30.0) -> None:
+    """Refuse a path that is to be read by workers, of which one does not see it; RunError."""
+    for worker, is_visible in ask_workers(client, os.path.exists, str(path), wait=wait).items():
+        if not is_visible:
+            raise _unseen(worker, path)
+
+
+def _unseen(worker: str, path: str | os.PathLike) -> RunError:
+    return RunError(f"worker {worker}: does not see {path}; use a folder that all machines share")
 
 
 def _line(error: BaseException) -> str:

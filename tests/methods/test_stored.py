@@ -8,10 +8,11 @@ from distributed import Client, LocalCluster
 from small_forests import bits, example, forest_of, points, slow_twin
 
 import dforest as df
-from dforest.errors import DataError, SpecError
+from dforest.errors import DataError, RunError, SpecError
 from dforest.estimators import forests
 from dforest.methods import costs, fitting, stored
 from dforest.methods.costs import largest_pool, matrix_cost
+from dforest.run.client import check_visible
 from dforest.run.here import Here
 from dforest.run.memory import Room
 from dforest.store.matrix import MatrixStore, MatrixWriter
@@ -203,6 +204,15 @@ def test_fit__refuses_tables_that_no_task_can_hold(data, tmp_path, never_held, m
     monkeypatch.setattr(fitting, "room_of", lambda runner: Room(1_000, 1))
     with pytest.raises(SpecError, match="bytes, .* lower table_budget"):
         forest_of(pool_size=20, leaf_rows="all").fit(X, store(tmp_path / "z", z))
+
+
+def test_fit__refuses_workers_that_do_not_see_the_store(data, tmp_path, monkeypatch):
+    X, z = data
+    kept = store(tmp_path / "z", z)
+    monkeypatch.setattr(stored, "check_visible", lambda client, path: check_visible(client, "/no"))
+    options = {"processes": False, "dashboard_address": "127.0.0.1:0", "set_as_default": False}
+    with Client(**options) as client, pytest.raises(RunError, match="does not see /no; use a"):
+        forest_of().fit(X, kept, client=client)
 
 
 def test_groups_within__share_trees_out_by_their_sums():
