@@ -9,8 +9,6 @@ import functools
 import hashlib
 import json
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -23,7 +21,8 @@ from dforest.methods.notions import Given
 from dforest.run.client import preflight
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
-from dforest.store.scratch import Scratch, scratch_home
+from dforest.store import scratch
+from dforest.store.scratch import Scratch
 from dforest.tree.binning import Table
 from dforest.tree.layout import Tree, joined, parted
 from dforest.tree.route import route
@@ -146,15 +145,10 @@ def within_reach(thing: T, runner: Here | Cluster) -> Iterator[Held[T] | Mapped[
 @contextlib.contextmanager
 def scratch_folder(runner: Here | Cluster) -> Iterator[pathlib.Path]:
     """Make a folder under the `scratch_home` that every worker sees; it is removed at the end."""
-    home = scratch_home()
-    pathlib.Path(home).mkdir(parents=True, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix="dforest-", dir=home)
-    try:
+    with scratch.scratch_folder() as folder:
         if isinstance(runner, Cluster):
             preflight(runner.client, folder)
-        yield pathlib.Path(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        yield folder
 
 
 def digest_of(thing: Flat, *said) -> str:

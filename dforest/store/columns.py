@@ -3,7 +3,7 @@
 import numpy as np
 import zarr
 
-from dforest.errors import DataError
+from dforest.errors import DataError, StoreError
 from dforest.store import schema
 from dforest.store.disk import writing
 
@@ -56,7 +56,7 @@ class Column:
             self._held, self._n_held = [], 0
 
     def _write(self, values: np.ndarray, start: int) -> None:
-        with writing(f"{schema.folder_of(self.array)}: array {self.array.path!r}"):
+        with writing(f"{schema.place_of(self.array)}: array {self.array.path!r}"):
             self.array.resize((start + len(values), *self.array.shape[1:]))
         block = (start // self.rows, *[0] * (self.array.ndim - 1))
         schema.write_block(self.array, block, values.astype(self.array.dtype, copy=False))
@@ -92,9 +92,20 @@ def write_ids(group: zarr.Group, ids, n: int) -> None:
     if len(names) != n:
         raise DataError(f"{len(names)} ids were given for {n} rows")
     check_unique(names)
+    if "ids" in group:  # damaged ones of a killed writer
+        del group["ids"]
     column = Column.create(group, "ids", STRING, rows=min(n, NAMES_PER_BLOCK))
     column.append(names)
     column.finish()
+
+
+def has_ids(group: zarr.Group, ids) -> bool:
+    """Whether these names of the rows are stored, and can be read."""
+    try:
+        stored = read_ids(group)
+    except StoreError:
+        return False
+    return stored is not None and np.array_equal(stored, schema.as_text(as_ids(ids)))
 
 
 def read_ids(group: zarr.Group) -> np.ndarray | None:

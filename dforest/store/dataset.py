@@ -12,7 +12,7 @@ from scipy import sparse
 from dforest.errors import DataError, SpecError, StoreError
 from dforest.store import schema
 from dforest.store.columns import NAMES_PER_BLOCK, STRING, Column, as_ids, check_unique, read_ids
-from dforest.store.disk import link_or_copy
+from dforest.store.disk import link_or_copy, writing
 from dforest.store.points import DensePoints, Points, SparsePoints, as_points
 from dforest.store.staging import Staging
 
@@ -141,7 +141,7 @@ class DatasetWriter:
             if update:
                 self._take_over()
         except BaseException:
-            self._staging.abandon()
+            self._staging.close()
             raise
 
     def write(self, points, *, ids=None, labels=None, response=None) -> None:
@@ -211,8 +211,7 @@ class DatasetWriter:
 
     def close(self) -> None:
         """Give up what is not published; the store at the path stays as it was."""
-        if self._staging.lock.is_held:
-            self._staging.abandon()
+        self._staging.close()
 
     def __enter__(self):
         return self
@@ -278,7 +277,8 @@ class DatasetWriter:
         if staging.before is None:
             raise StoreError(f"{staging.path} does not exist; ingest it without update first")
         old = Dataset(staging.path)
-        _link_tree(staging.path / staging.before, staging.folder)
+        with writing(staging.path):
+            _link_tree(staging.path / staging.before, staging.folder)
         self._staging.group = group = zarr.open_group(str(staging.folder), mode="r+")
         said = old.facts
         self.dtype, self._feature_names = said["dtype"], said["feature_names"]

@@ -63,13 +63,16 @@ def check(path) -> int:
     Raises
     ------
     StoreError
-        For the first block that is missing or damaged.
+        For the first block that is missing or damaged, or if all are sound, but not the ones that
+        were published.
     """
     group, total = schema.open_group(path), 0
     for name, array in sorted(group.arrays()):
         for block in schema.blocks(array):
             if not (name == "z" and _is_mirrored(group, block)):
                 total += schema.read_block(array, block).nbytes
+    if schema.content_digest(schema.folder_of(group)) != schema.fingerprint(path):
+        raise StoreError(f"{path} holds other blocks than were published; restore it from a copy")
     return total
 
 

@@ -1,5 +1,6 @@
 """One writer at a time: a kernel lock, which a killed owner gives back at once."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -9,6 +10,8 @@ import time
 
 from dforest.errors import LockedError, StoreError
 from dforest.store.disk import writing
+
+GLANCE = 0.05  # seconds; one who asks `is_locked` holds the lock for less
 
 
 class Lock:
@@ -57,7 +60,7 @@ class Lock:
             with writing(self.path):
                 handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _take(handle)
             except BlockingIOError:
                 holder = _holder(handle)
                 os.close(handle)
@@ -72,8 +75,9 @@ class Lock:
             else:  # its last holder unlinked it between our open and our lock
                 os.close(handle)
         who = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, json.dumps(who).encode(), 0)
+        with contextlib.suppress(OSError):  # a full disk: the lock holds, though without a name
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, json.dumps(who).encode(), 0)
         return self
 
     def release(self) -> None:
@@ -114,6 +118,14 @@ def is_locked(path) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def _take(handle: int) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(GLANCE)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _is_still(handle: int, file) -> bool:

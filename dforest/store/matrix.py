@@ -1,6 +1,5 @@
 """Distance matrices larger than memory: square tiles, each written by one task."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -12,7 +11,7 @@ import numpy as np
 from dforest.arrays.distances import TOLERANCE
 from dforest.errors import DataError, SpecError, StoreError
 from dforest.store import schema, tiles
-from dforest.store.columns import read_ids, write_ids
+from dforest.store.columns import has_ids, read_ids, write_ids
 from dforest.store.disk import writing
 from dforest.store.staging import Staging
 
@@ -152,7 +151,8 @@ class MatrixWriter:
     ids : (n,) strings or integers, optional
         Names of the rows.
     resume : str, optional
-        Fingerprint of the work; tiles that a killed writer of the same work finished are kept.
+        Fingerprint of the work; tiles that a killed writer of the same work finished are kept,
+        after reading each once.
     """
 
     def __init__(
@@ -171,22 +171,22 @@ class MatrixWriter:
         layout = {"shape": self.shape, "tile": self.tile, "symmetric": symmetric}
         mark = None if resume is None else json.dumps([resume, layout])
         self._staging: Staging | None = Staging(path, "matrix", resume=mark)
-        self.folder = self._staging.folder
-        with self._abandoned_on_error():
-            if not (self._staging.resumed and (self._receipts / "begun").exists()):
-                group = self._staging.group
+        self.folder, self._receipts = self._staging.folder, self._staging.notes
+        try:
+            group = self._staging.group
+            if self._staging.resumed:
+                self._recheck()
+            else:
                 schema.create_array(group, "z", self.shape, np.float32, (self.tile, self.tile))
-                if ids is not None:
-                    write_ids(group, ids, self.shape[0])
-                self._receipts.mkdir(exist_ok=True)
-                (self._receipts / "begun").touch()
+            if ids is not None and not has_ids(group, ids):
+                write_ids(group, ids, self.shape[0])
+            self._staging.begun()
+        except BaseException:
+            self.close(keep=self._staging.resumed)
+            raise
 
     def __getstate__(self):
         return vars(self) | {"_staging": None}
-
-    @property
-    def _receipts(self) -> pathlib.Path:
-        return self.folder.with_name("receipts")
 
     def tiles(self) -> Iterator[tuple[int, int]]:
         """Yield the (row block, column block) of the tiles that must be written."""
@@ -219,21 +219,42 @@ class MatrixWriter:
         """
         array = self._checked(a, b, np.asarray(array))
         z = schema.open_array(self.folder, "z")
-        files = {f"{a}-{b}": schema.write_block(z, (a, b), array)}
-        if self.symmetric == "full" and a != b:
-            files[f"{b}-{a}"] = schema.write_block(z, (b, a), np.ascontiguousarray(array.T))
-        known = np.abs(array[~np.isnan(array)])
-        receipt = {
-            "block": [a, b],
-            "files": files,
-            "largest": float(known.max(initial=0.0)),
-            "unknown": int(array.size - known.size),
-        }
+        for place in self._places(a, b):
+            schema.write_block(z, place, array if place == (a, b) else array.T.copy())
+        receipt = self._receipt(z, a, b, array)
         partial = self._receipts / f"{uuid.uuid4().hex}.partial"
-        with writing(self._receipts):
+        with writing(f"{schema.place_of(z)}: receipt of tile ({a}, {b})"):
             partial.write_text(json.dumps(receipt))
             os.replace(partial, self._receipts / f"{a}-{b}.json")
         return receipt
+
+    def _places(self, a: int, b: int) -> list[tuple[int, int]]:
+        """Blocks in which a tile is stored."""
+        return [(a, b), (b, a)] if self.symmetric == "full" and a != b else [(a, b)]
+
+    def _receipt(self, z, a: int, b: int, array: np.ndarray) -> dict:
+        places = self._places(a, b)
+        known = np.abs(array[~np.isnan(array)])
+        return {
+            "block": [a, b],
+            "files": {f"{c}-{d}": schema.block_file(z, (c, d)).stat().st_size for c, d in places},
+            "largest": float(known.max(initial=0.0)),
+            "unknown": int(array.size - known.size),
+        }
+
+    def _recheck(self) -> None:
+        """Read what a killed writer left; a tile that is not what its receipt says is missing."""
+        z = schema.open_array(self.folder, "z")
+        for a, b in set(self.tiles()) - set(self.missing()):
+            file = self._receipts / f"{a}-{b}.json"
+            try:
+                tile, *mirrored = (schema.read_block(z, place) for place in self._places(a, b))
+                is_sound = self._receipt(z, a, b, tile) == json.loads(file.read_text())
+                is_sound &= all(np.array_equal(m.T, tile, equal_nan=True) for m in mirrored)
+            except (StoreError, ValueError):
+                is_sound = False
+            if not is_sound:
+                file.unlink()
 
     def read_tile(self, a: int, b: int) -> np.ndarray:
         """Read back a tile that was written."""
@@ -261,11 +282,9 @@ class MatrixWriter:
                 f"{missing[0]}; write them before publishing"
             )
         kept = [json.loads(file.read_text()) for file in sorted(self._receipts.glob("*.json"))]
+        z = schema.open_array(self.folder, "z")
         for receipt in [*kept, *receipts]:
-            self._confirm(receipt)
-        for file in self._receipts.iterdir():
-            file.unlink()
-        self._receipts.rmdir()
+            self._confirm(z, receipt)
         return self._staging.publish(
             n_rows=self.shape[0], n_columns=self.shape[1], tile=self.tile, symmetric=self.symmetric,
             largest=max(receipt["largest"] for receipt in kept),
@@ -274,8 +293,8 @@ class MatrixWriter:
 
     def close(self, *, keep: bool = False) -> None:
         """Give up what is not published; ``keep=True`` leaves it to a writer that resumes."""
-        if self._staging is not None and self._staging.lock.is_held:
-            self._staging.lock.release() if keep else self._staging.abandon()
+        if self._staging is not None:
+            self._staging.close(keep=keep)
 
     def __enter__(self):
         return self
@@ -283,22 +302,15 @@ class MatrixWriter:
     def __exit__(self, *_):
         self.close()
 
-    @contextlib.contextmanager
-    def _abandoned_on_error(self):
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
-    def _confirm(self, receipt: dict) -> None:
+    def _confirm(self, z, receipt: dict) -> None:
         for name, size in receipt["files"].items():
-            file = self.folder / "z" / "c" / name.replace("-", "/")
+            block = tuple(map(int, name.split("-")))
+            file = schema.block_file(z, block)
             found = file.stat().st_size if file.exists() else 0
             if found != size:
                 raise StoreError(
-                    f"{self.folder}: array 'z', block ({name.replace('-', ', ')}) has {found:,} "
-                    f"bytes, its receipt says {size:,}; write it again"
+                    f"{schema.place_of(z)}: array 'z', block {block} has {found:,} bytes, its "
+                    f"receipt says {size:,}; write it again"
                 )
 
     def _checked(self, a: int, b: int, array: np.ndarray) -> np.ndarray:

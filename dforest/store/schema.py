@@ -9,6 +9,7 @@ that opened the old generation goes on reading it undisturbed.
 import hashlib
 import itertools
 import json
+import os
 import pathlib
 import re
 from collections.abc import Iterator
@@ -19,11 +20,12 @@ import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from dforest.errors import DataError, SpecError, StoreError
-from dforest.store.disk import writing
+from dforest.store.disk import reading, writing
 
 VERSION = 1  # of all formats; a store says which one it was written in
 POINTER = "zarr.json"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+STAGED = re.compile(r"\.(?P<name>.+)\.staging-[0-9a-f]{12}")  # folder beside a store being written
 CONFIG: Any = {
     "write_empty_chunks": True
 }  # a chunk of fill values is written too: absent means lost
@@ -57,9 +59,11 @@ def open_group(path, format: str | None = None, generation: str | None = None) -
         if generation not in (None, current):
             why = f"the store was written again since (now {current}); open it again"
         raise StoreError(f"{folder} is missing: {why}")
-    if folder.name == current and metadata_digest(folder) != pointer.get("metadata"):
-        raise StoreError(f"{folder}: a zarr.json differs from what was published; restore it")
-    return zarr.open_group(str(folder), mode="r")
+    published = {current: pointer.get("metadata")} | pointer.get("kept", {})
+    with reading(folder):
+        if folder.name in published and metadata_digest(folder) != published[folder.name]:
+            raise StoreError(f"{folder}: a zarr.json differs from what was published; restore it")
+        return zarr.open_group(str(folder), mode="r")
 
 
 def read_pointer(path) -> dict:
@@ -68,21 +72,37 @@ def read_pointer(path) -> dict:
     if not path.is_dir():
         what = "is a file, not a store" if path.exists() else "does not exist"
         raise StoreError(f"{path} {what}; a dforest store is a folder")
+    if not (path / POINTER).exists():
+        raise StoreError(f"{path} is not a dforest store: it has no {POINTER}")
     try:
-        pointer = json.loads((path / POINTER).read_text())["attributes"]["dforest"]
+        with reading(path / POINTER):
+            pointer = json.loads((path / POINTER).read_bytes())["attributes"]["dforest"]
         found, version = str(pointer["format"]), int(pointer["version"])
-    except FileNotFoundError:
-        raise StoreError(f"{path} is not a dforest store: it has no {POINTER}") from None
-    except (KeyError, TypeError, ValueError):
+        seal = pointer.pop("seal", None)  # none: a foreign writer's, which is believed
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise StoreError(
-            f"{path} is not a dforest store: its {POINTER} has no dforest attributes, or is damaged"
+            f"{path} is not a dforest store: its {POINTER} has no dforest attributes, or is "
+            "damaged; restore it from a copy, or name another path"
         ) from None
     if not 1 <= version <= VERSION:
         raise StoreError(
             f"{path} holds a {found} of format version {version}, this dforest reads versions 1 to "
             f"{VERSION}; upgrade dforest, or write the store again"
         )
+    if seal not in (None, _seal(pointer)):
+        raise StoreError(f"{path}: its {POINTER} is damaged; restore it from a copy")
     return pointer
+
+
+def write_pointer(file, pointer: dict) -> None:
+    """Write the root of a store, sealed: a flipped bit in it would be believed, too."""
+    sealed = pointer | {"seal": _seal(pointer)}
+    text = {"zarr_format": 3, "node_type": "group", "attributes": {"dforest": sealed}}
+    pathlib.Path(file).write_text(json.dumps(text, indent=2))
+
+
+def _seal(pointer: dict) -> str:
+    return hashlib.sha256(json.dumps(pointer, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def fingerprint(path) -> str:
@@ -100,11 +120,24 @@ def metadata_digest(folder) -> str:
     return digest.hexdigest()
 
 
+def content_digest(folder) -> str:
+    """Digest of every block's name, size and last bytes, which are the block's own checksum."""
+    folder = pathlib.Path(folder)
+    digest = hashlib.sha256(metadata_digest(folder).encode())
+    blocks = (file for file in folder.rglob("*") if file.is_file() and file.name != POINTER)
+    for file in sorted(blocks):
+        with open(file, "rb") as stored:
+            size = stored.seek(0, os.SEEK_END)
+            stored.seek(max(0, size - 4))
+            digest.update(f"{file.relative_to(folder)} {size} ".encode() + stored.read())
+    return digest.hexdigest()
+
+
 def create_group(folder, format: str, **facts) -> zarr.Group:
     """Create the group of one generation; `dforest.store.staging` makes it a store."""
-    group = zarr.create_group(str(folder))
-    set_facts(group, {"format": format, "version": VERSION} | facts)
-    return group
+    said = {"format": format, "version": VERSION} | facts
+    plain = {key: _plain(key, value) for key, value in said.items()}
+    return zarr.create_group(str(folder), attributes={"dforest": plain})
 
 
 def facts(group: zarr.Group) -> dict:
@@ -142,7 +175,7 @@ def create_array(group: zarr.Group, name: str, shape, dtype, chunks, shards=None
     if not NAME.fullmatch(name):
         raise SpecError(f"array name {name!r} may hold letters, digits, '_', '-' and '.' only")
     dtype = np.dtype(dtype)
-    with writing(f"{folder_of(group)}: array {name!r}"):
+    with writing(f"{place_of(group)}: array {name!r}"):
         return group.create_array(
             name,
             shape=tuple(shape),
@@ -157,7 +190,10 @@ def create_array(group: zarr.Group, name: str, shape, dtype, chunks, shards=None
 
 def open_array(folder, name: str) -> zarr.Array:
     """Open one array of a generation for writing."""
-    group = zarr.open_group(str(folder), mode="r+")
+    try:
+        group = zarr.open_group(str(folder), mode="r+")
+    except OSError as error:
+        raise StoreError(f"{folder} is gone, or cannot be seen from this machine") from error
     return member(group, name).with_config(CONFIG)  # zarr forgets it between openings
 
 
@@ -165,7 +201,7 @@ def member(group: zarr.Group, name: str) -> zarr.Array:
     """Get an array of a group, or say that it is missing."""
     array = group.get(name)
     if not isinstance(array, zarr.Array):
-        raise StoreError(f"{folder_of(group)}: array {name!r} is missing; restore the store")
+        raise StoreError(f"{place_of(group)}: array {name!r} is missing; restore the store")
     return array
 
 
@@ -182,6 +218,17 @@ def block_file(array: zarr.Array, block) -> pathlib.Path:
 def folder_of(node: zarr.Group | zarr.Array) -> pathlib.Path:
     """Folder of the generation that a group or an array belongs to."""
     return pathlib.Path(node.store.root)  # type: ignore[attr-defined]
+
+
+def place_of(node: zarr.Group | zarr.Array) -> str:
+    """Name the store of a group or an array as its user knows it, also while it is written.
+
+    >>> STAGED.fullmatch(".z.staging-0123456789ab")["name"]
+    'z'
+    """
+    folder = folder_of(node)
+    staged = STAGED.fullmatch(folder.parent.name)
+    return str(folder.parent.with_name(staged["name"]) if staged else folder)
 
 
 def blocks(array: zarr.Array) -> Iterator[tuple[int, ...]]:
@@ -282,7 +329,7 @@ def _require(array: zarr.Array, block) -> None:
 def _complaint(array: zarr.Array, block, what: str) -> str:
     at = tuple(int(part) for part in block)
     return (
-        f"{folder_of(array)}: array {array.path!r}, block {at} {what}; "
+        f"{place_of(array)}: array {array.path!r}, block {at} {what}; "
         "restore it from a copy or write the store again"
     )
 
@@ -296,7 +343,7 @@ def _damage(array: zarr.Array, blocks, error: Exception) -> StoreError:
             reason = " ".join(str(found).split())[:120] or type(found).__name__
             return StoreError(_complaint(array, block, f"is damaged ({reason})"))
     return StoreError(
-        f"{folder_of(array)}: array {array.path!r} could not be read ({error}); try again"
+        f"{place_of(array)}: array {array.path!r} could not be read ({error}); try again"
     )
 
 
@@ -316,9 +363,9 @@ def write_block(array: zarr.Array, block, values: np.ndarray) -> int:
     wanted = tuple(part.stop - part.start for part in region)
     if values.shape != wanted:
         raise DataError(
-            f"{folder_of(array)}: array {array.path!r}, block {tuple(block)} has shape {wanted}, "
+            f"{place_of(array)}: array {array.path!r}, block {tuple(block)} has shape {wanted}, "
             f"but values of shape {values.shape} were given; write whole blocks"
         )
-    with writing(f"{folder_of(array)}: array {array.path!r}, block {tuple(block)}"):
+    with writing(f"{place_of(array)}: array {array.path!r}, block {tuple(block)}"):
         array[region] = values
         return block_file(array, block).stat().st_size

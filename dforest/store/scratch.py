@@ -1,17 +1,22 @@
 """Scratch: large arrays that many tasks read at once, as memory maps of plain ``.npy`` files."""
 
+import contextlib
 import errno
+import hashlib
 import json
 import os
 import pathlib
 import shutil
+import socket
 import tempfile
 import uuid
+from collections.abc import Iterator
 
 import numpy as np
 
-from dforest.errors import SpecError, StoreError
-from dforest.store.disk import link_or_copy, writing
+from dforest.errors import DforestError, LockedError, SpecError, StoreError
+from dforest.store.disk import link_or_copy, remove_tree, writing
+from dforest.store.lock import Lock
 from dforest.store.schema import NAME
 
 LISTING = "scratch.json"
@@ -20,6 +25,43 @@ LISTING = "scratch.json"
 def scratch_home() -> str:
     """Folder that scratch is made under: ``DFOREST_SCRATCH``, else the host's temporary folder."""
     return os.environ.get("DFOREST_SCRATCH", tempfile.gettempdir())
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[pathlib.Path]:
+    """Make an empty folder under the `scratch_home`, and remove it at the end.
+
+    Folders of processes of this machine that were killed are removed, too.
+    """
+    home = pathlib.Path(scratch_home())
+    mark = f"dforest-{_machine()}-"
+    with writing(home):
+        home.mkdir(parents=True, exist_ok=True)
+        _remove_dead(home, mark)
+    folder = home / f"{mark}{uuid.uuid4().hex[:12]}"
+    with Lock(folder):  # before it exists: a folder that nobody holds is a dead one's
+        try:
+            with writing(folder):
+                folder.mkdir(mode=0o700)
+            yield folder
+        finally:
+            remove_tree(folder)
+
+
+def _remove_dead(home: pathlib.Path, mark: str) -> None:
+    for entry in home.iterdir():
+        if entry.name.startswith(mark):
+            with contextlib.suppress(LockedError), Lock(entry):
+                remove_tree(entry)
+
+
+def _machine() -> str:
+    """Name of the kernel that keeps our locks: other machines may not see them."""
+    try:
+        name = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        name = socket.gethostname()
+    return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 class Scratch:
@@ -113,19 +155,26 @@ class _Draft:
 
     def __enter__(self) -> dict[str, np.ndarray]:
         self.maps: dict[str, np.ndarray] = {}
-        with writing(self.folder):
-            self.draft.mkdir(parents=True)
-            for name, (shape, dtype) in self.shapes.items():
-                file = self.draft / f"{name}.npy"
-                if np.prod(shape, dtype=np.int64):
-                    self.maps[name] = np.lib.format.open_memmap(file, "w+", dtype, tuple(shape))
-                    _claim(file)
-                else:  # no bytes to map
-                    self.maps[name] = np.empty(shape, dtype)
-                    np.save(file, self.maps[name])
-            for name, other in self.files.items():
-                link_or_copy(other, self.draft / f"{name}.npy")
+        try:
+            with writing(self.folder):
+                self._begin()
+        except BaseException:
+            self.__exit__(DforestError)
+            raise
         return self.maps
+
+    def _begin(self) -> None:
+        self.draft.mkdir(parents=True)
+        for name, (shape, dtype) in self.shapes.items():
+            file = self.draft / f"{name}.npy"
+            if np.prod(shape, dtype=np.int64):
+                self.maps[name] = np.lib.format.open_memmap(file, "w+", dtype, tuple(shape))
+                _claim(file)
+            else:  # no bytes to map
+                self.maps[name] = np.empty(shape, dtype)
+                np.save(file, self.maps[name])
+        for name, other in self.files.items():
+            link_or_copy(other, self.draft / f"{name}.npy")
 
     def __exit__(self, kind, *_):
         try:

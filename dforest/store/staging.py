@@ -2,21 +2,20 @@
 
 import errno
 import hashlib
-import json
 import os
 import pathlib
 import re
-import shutil
 import uuid
 
 import zarr
 
 from dforest.errors import StoreError
 from dforest.store import schema
-from dforest.store.disk import writing
+from dforest.store.disk import remove_tree, writing
 from dforest.store.lock import Lock
 
 GENERATION = re.compile(r"v([1-9][0-9]*)")
+BEGUN = "begun"
 
 
 class Staging:
@@ -31,8 +30,8 @@ class Staging:
         store of the same format.
     format : str
     resume : str, optional
-        Fingerprint of the work: if a killed writer of the same work left its staging folder, it
-        is taken up (``self.resumed`` is then True) instead of removed.
+        Fingerprint of the work: if a killed writer of the same work left its staging folder and
+        had called `begun`, it is taken up (``self.resumed`` is then True) instead of removed.
 
     Attributes
     ----------
@@ -40,34 +39,50 @@ class Staging:
         Where to create the arrays.
     folder : pathlib.Path
         The group's folder.
+    notes : pathlib.Path
+        Folder for what only writers need; it is removed once the store is published.
     """
 
     def __init__(self, path, format: str, *, resume: str | None = None):
         self.path = pathlib.Path(path).resolve()
         self.format = format
-        self.lock = Lock(self.path).acquire()
-        try:
-            self.before = _current(self.path, format)  # the generation that is replaced, or None
-            with writing(self.path):
-                self._prepare(resume)
-        except BaseException:
-            self.lock.release()
-            raise
-
-    def _prepare(self, resume: str | None) -> None:
-        number = 1 + int(self.before[1:]) if self.before else 1
         work = uuid.uuid4().hex if resume is None else resume
         mark = hashlib.sha256(work.encode()).hexdigest()[:12]
         self.root = self.path.with_name(f"{self._prefix}{mark}")
+        self.notes = self.root.with_name(f"{self.root.name}.notes")
+        self.lock = Lock(self.path).acquire()
+        try:
+            with writing(self.path):
+                self._prepare()
+        except BaseException:
+            self.close(keep=(self.notes / BEGUN).exists())
+            raise
+
+    def _prepare(self) -> None:
+        self._pointer = _current(self.path, self.format)
+        self.before = self._pointer.get("current")  # the generation that is replaced, or None
+        self.folder = self.root / f"v{1 + int(self.before[1:]) if self.before else 1}"
+        self.resumed = self._is_as_begun()
         self._remove_leftovers()
-        self.folder = self.root / f"v{number}"
-        self.resumed = (self.folder / schema.POINTER).is_file()
         if self.resumed:
             self.group = zarr.open_group(str(self.folder), mode="r+")
-        else:
-            shutil.rmtree(self.root, ignore_errors=True)
-            self.root.mkdir(parents=True)
-            self.group = schema.create_group(self.folder, self.format)
+            return
+        for folder in (self.root, self.notes):
+            remove_tree(folder)
+            folder.mkdir(parents=True)
+        self.group = schema.create_group(self.folder, self.format)
+
+    def begun(self) -> None:
+        """Say that all arrays have been created: from now on the work can be resumed."""
+        with writing(self.path):
+            (self.notes / BEGUN).write_text(schema.metadata_digest(self.folder))
+
+    def _is_as_begun(self) -> bool:
+        try:
+            said = (self.notes / BEGUN).read_text()
+            return said == schema.metadata_digest(self.folder)
+        except (OSError, ValueError):
+            return False
 
     @property
     def _prefix(self) -> str:
@@ -75,11 +90,11 @@ class Staging:
 
     def _remove_leftovers(self) -> None:
         for entry in self.path.parent.iterdir():
-            if entry.name.startswith(self._prefix) and entry != self.root:
-                shutil.rmtree(entry, ignore_errors=True)
+            if entry.name.startswith(self._prefix) and entry not in (self.root, self.notes):
+                remove_tree(entry)
         for name in _generations(self.path):
             if self.before and int(name[1:]) > int(self.before[1:]):  # never became current
-                shutil.rmtree(self.path / name, ignore_errors=True)
+                remove_tree(self.path / name)
 
     def publish(self, **facts) -> pathlib.Path:
         """Make the staged arrays the store at ``path``, in one atomic step; return the path.
@@ -89,7 +104,9 @@ class Staging:
         """
         with writing(self.path):
             schema.set_facts(self.group, facts)
+            self.begun()  # with these facts
             self._publish()
+        remove_tree(self.notes)
         self.lock.release()
         return self.path
 
@@ -101,11 +118,12 @@ class Staging:
             "version": schema.VERSION,
             "current": self.folder.name,
             "metadata": schema.metadata_digest(self.folder),
-            "fingerprint": _content_digest(self.folder),
+            "fingerprint": schema.content_digest(self.folder),
         }
-        text = {"zarr_format": 3, "node_type": "group", "attributes": {"dforest": pointer}}
+        if self.before:
+            pointer["kept"] = {self.before: self._pointer["metadata"]}
         file = self.root / schema.POINTER
-        file.write_text(json.dumps(text, indent=2))
+        schema.write_pointer(file, pointer)
         _flush_tree(self.root)
         if self.before is None:
             os.rename(self.root, self.path)
@@ -113,54 +131,48 @@ class Staging:
             os.rename(self.folder, self.path / self.folder.name)
             _flush(self.path)
             os.replace(file, self.path / schema.POINTER)
-            self.root.rmdir()
+            remove_tree(self.root)
             for name in _generations(self.path):
                 if name not in (self.before, self.folder.name):
-                    shutil.rmtree(self.path / name, ignore_errors=True)
+                    remove_tree(self.path / name)
             _flush(self.path)
         _flush(self.path.parent)
 
-    def abandon(self) -> None:
-        """Remove what was staged; the store at ``path`` stays as it was."""
-        shutil.rmtree(self.root, ignore_errors=True)
+    def close(self, *, keep: bool = False) -> None:
+        """Give up what is not published; ``keep=True`` leaves it to a writer that resumes.
+
+        The store at ``path`` stays as it was. A second call does nothing.
+        """
+        if not self.lock.is_held:
+            return
+        if not keep:
+            for folder in (self.root, self.notes):
+                remove_tree(folder)
         self.lock.release()
 
     def __enter__(self):
         return self
 
-    def __exit__(self, kind, *_):
-        if self.lock.is_held:
-            self.abandon()
+    def __exit__(self, *_):
+        self.close()
 
 
-def _current(path: pathlib.Path, format: str) -> str | None:
-    """Generation that a new one would replace; refuses to replace what is not such a store."""
+def _current(path: pathlib.Path, format: str) -> dict:
+    """Pointer of the store that is replaced, {} for none; refuses what is not such a store."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return None
+        return {}
     pointer = schema.read_pointer(path)
     if pointer["format"] != format:
         raise StoreError(
             f"{path} holds a {pointer['format']} and is not overwritten by a {format}; "
             "remove it or choose another path"
         )
-    return str(pointer["current"])
+    return pointer
 
 
 def _generations(path: pathlib.Path) -> list[str]:
     names = [entry.name for entry in path.iterdir()] if path.is_dir() else []
     return [name for name in names if GENERATION.fullmatch(name)]
-
-
-def _content_digest(folder: pathlib.Path) -> str:
-    """Digest of every block's name, size and last bytes, which are the block's own checksum."""
-    digest = hashlib.sha256(schema.metadata_digest(folder).encode())
-    blocks = (file for file in folder.rglob("*") if file.is_file() and file.name != schema.POINTER)
-    for file in sorted(blocks):
-        with open(file, "rb") as stored:
-            size = stored.seek(0, os.SEEK_END)
-            stored.seek(max(0, size - 4))
-            digest.update(f"{file.relative_to(folder)} {size} ".encode() + stored.read())
-    return digest.hexdigest()
 
 
 def _flush_tree(folder: pathlib.Path) -> None:

@@ -4,13 +4,20 @@ import numpy as np
 import pytest
 
 from dforest.errors import SpecError, StoreError
-from dforest.store.scratch import Scratch
+from dforest.store.scratch import Scratch, scratch_folder
 
 ARRAYS = {
     "z": np.arange(12, dtype=np.float32).reshape(3, 4),
     "none": np.empty((0, 3)),
     "one": np.array(2),
 }
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Where scratch folders are made."""
+    monkeypatch.setenv("DFOREST_SCRATCH", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 def test_open__maps_what_was_saved_read_only(tmp_path):
@@ -74,3 +81,30 @@ def test_save__links_whole_maps_and_copies_parts(tmp_path):
     for name, wanted in {"same": z, "part": z[1:], "turned": z.T, "none": np.empty(0)}.items():
         np.testing.assert_array_equal(found[name], wanted)
     assert (tmp_path / "one/z.npy").stat().st_nlink == 2  # no other file of it
+
+
+def test_create__that_cannot_begin_leaves_nothing(tmp_path):
+    with pytest.raises(StoreError, match="cannot write .*/pool: "):
+        Scratch.create(tmp_path / "pool", {}, {"z": tmp_path / "missing.npy"}).__enter__()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scratch_folder__is_removed_at_the_end_and_after_an_error(home):
+    with scratch_folder() as folder, scratch_folder() as other:
+        assert folder.parent == other.parent == home
+        Scratch.save(folder / "pool", ARRAYS)
+    assert list(home.iterdir()) == []
+    with pytest.raises(ZeroDivisionError), scratch_folder():
+        _ = 1 / 0
+    assert list(home.iterdir()) == []
+
+
+def test_scratch_folder__removes_what_killed_processes_left_but_nothing_else(home):
+    with scratch_folder() as folder:
+        dead, foreign = folder.with_name(folder.name[:-3] + "abc"), home / "dforest-else-where"
+        for left in (dead, foreign):
+            Scratch.save(left / "pool", ARRAYS)
+        with scratch_folder():
+            assert folder.exists()
+            assert foreign.exists()
+            assert not dead.exists()
