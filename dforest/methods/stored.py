@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dforest.arrays.distances import TOLERANCE
+from dforest.errors import StoreError
 from dforest.methods.costs import block_side, n_parts
 from dforest.methods.material import Held, Mapped, scratch_folder, within_reach
 from dforest.methods.notions import Given, Voters
@@ -42,13 +43,16 @@ def stored_given(store: MatrixStore, rows: np.ndarray) -> Given:
 
 
 def store_of(given: Given) -> MatrixStore:
-    """Open the store that holds them."""
-    return _store(given.facts["store"], given.facts["generation"])
+    """Open the store that holds them, once a process."""
+    return _store(*(given.facts[key] for key in ("store", "generation", "content")))
 
 
 @functools.lru_cache(maxsize=1)
-def _store(path: str, generation: str) -> MatrixStore:
-    return MatrixStore(path, generation)
+def _store(path: str, generation: str, content: str) -> MatrixStore:
+    store = MatrixStore(path, generation)
+    if schema.fingerprint(path) != content and schema.read_pointer(path)["current"] == generation:
+        raise StoreError(f"{path} was written again since the work began; begin again")
+    return store
 
 
 def read_upper(store: MatrixStore, a: int, b: int) -> np.ndarray:

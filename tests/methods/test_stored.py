@@ -1,6 +1,7 @@
 """Forests on stored matrices have the bits of forests on the same matrix held in memory."""
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from distributed import Client, LocalCluster
 from small_forests import bits, example, forest_of, points, slow_twin
 
 import dforest as df
-from dforest.errors import DataError, RunError, SpecError
+from dforest.errors import DataError, RunError, SpecError, StoreError
 from dforest.estimators import forests
 from dforest.methods import costs, fitting, stored
 from dforest.methods.costs import largest_pool, matrix_cost
@@ -213,6 +214,16 @@ def test_fit__refuses_workers_that_do_not_see_the_store(data, tmp_path, monkeypa
     options = {"processes": False, "dashboard_address": "127.0.0.1:0", "set_as_default": False}
     with Client(**options) as client, pytest.raises(RunError, match="does not see /no; use a"):
         forest_of().fit(X, kept, client=client)
+
+
+def test_store_of__notices_another_store_at_the_same_path(data, tmp_path):
+    given = stored.stored_given(store(tmp_path / "z", data[1]), np.arange(N))
+    assert stored.store_of(given).tile == 8
+    shutil.rmtree(tmp_path / "z")
+    other = stored.stored_given(store(tmp_path / "z", data[1], tile=16), np.arange(N))
+    assert stored.store_of(other).tile == 16
+    with pytest.raises(StoreError, match="written again since"):
+        stored.store_of(given)
 
 
 def test_groups_within__share_trees_out_by_their_sums():
