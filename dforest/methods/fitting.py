@@ -185,9 +185,9 @@ def _look(forest: Forest, X, material: Material, runner) -> dict[str, float]:
         rows = np.sort(stream(recipe.seed, "look").choice(len(rows), LOOKED_AT, replace=False))
     means, variances = [], []
     for own, trees in ((whole, forest.trees[:n_trees]), (half, None)):
-        trees = grow_forest(own, material, 0, runner) if trees is None else trees
+        trees = grow_forest(own, material, 0, runner, name="look-grow") if trees is None else trees
         small = Forest(own, n_pool, forest.n_features, trees, [], "precomputed", *nothing_yet())
-        small = tabulate(small, material.X, material.given, "in_bag", runner)
+        small = tabulate(small, material.X, material.given, "in_bag", runner, name="look-tabulate")
         reached = route_all(trees, X[rows])
         mean, std = answers.pairwise(small, reached, reached, Here(1), with_std=True)
         means.append(mean)

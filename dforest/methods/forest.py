@@ -65,13 +65,14 @@ class TableOptions(NamedTuple):
     max_cells: int  # cells a dense table may have
 
 
-def grow_forest(recipe: Recipe, material: Material, begun: int, runner) -> list[Tree]:
+def grow_forest(
+    recipe: Recipe, material: Material, begun: int, runner, *, name="grow-trees"
+) -> list[Tree]:
     """Grow the trees of a recipe from number ``begun`` on; the recipe's pool is of the material."""
     trees: list[Tree] = []
     step = functools.partial(_grow_group, recipe=recipe)
-    for part in over_trees(
-        "grow-trees", step, groups_of(begun, recipe.n_estimators), material, runner
-    ):
+    groups = groups_of(begun, recipe.n_estimators)
+    for part in over_trees(name, step, groups, material, runner):
         trees += parted(part)
     return trees
 

@@ -5,4 +5,13 @@ With dforest installed, in the folder ``tests``, ``python -m benchmarks [names] 
 prints their tables. Real data is looked for in ``$DFOREST_DATA``.
 """
 
-BENCHMARKS = ("perception", "connectome", "synthetic", "missing", "growth", "capped", "network")
+BENCHMARKS = (
+    "perception",
+    "connectome",
+    "synthetic",
+    "missing",
+    "growth",
+    "capped",
+    "network",
+    "out_of_core",
+)
