@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dforest.errors import DforestError, SpecError
-from dforest.jobs import distance_forest, link_prediction
+from dforest.jobs import distance_forest, distance_matrix, link_prediction
 from dforest.jobs.cluster import budget_before, budget_of, client_at, cluster_at
 from dforest.jobs.plan import Budget, Step, Work, as_plan, check_budget
 from dforest.jobs.record import DECIDING, WORKING, Record, stamp, versions
@@ -22,11 +22,13 @@ from dforest.store.lock import Lock
 MODULES: dict[str, Any] = {
     "link_prediction": link_prediction,
     "distance_forest": distance_forest,
+    "distance_matrix": distance_matrix,
 }
 ENDLESS = Budget(Room(1 << 62, 1), None)
 SMALLER = {  # ways to a task that takes less memory
     "link_prediction": "raise forest.min_samples_leaf or take fewer columns in graph_spectrum",
     "distance_forest": "lower forest.pool_size",
+    "distance_matrix": "lower tile",
 }
 
 

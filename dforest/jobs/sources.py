@@ -74,6 +74,16 @@ def read_points(path: pathlib.Path) -> np.ndarray | sparse.csr_array:
     return _csr(path, "points") if path.suffix == ".npz" else np.array(_npy(path, "points"))
 
 
+def held_bytes(path: pathlib.Path) -> int:
+    """Bytes of the features of all rows in memory, dense or sparse as they are stored."""
+    if path.is_dir():
+        return Dataset(path).points.nbytes
+    if path.suffix == ".npy":
+        return _npy(path, "points").nbytes
+    with _npz(path, "points") as found:  # values, and the column of each
+        return int(found["indptr"][-1]) * (found["data"].itemsize + 8)
+
+
 def read_links(path: pathlib.Path, points: pathlib.Path) -> Graph:
     """Links of all rows, checked to have no direction; self-loops of a file are dropped.
 

@@ -158,10 +158,64 @@ class DistanceForestJob(Job):
         return self
 
 
-AnyJob = LinkPrediction | DistanceForestJob
+DistanceName = Literal[
+    "euclidean",
+    "sqeuclidean",
+    "minkowski",
+    "manhattan",
+    "chebyshev",
+    "cosine",
+    "correlation",
+    "hamming",
+]
+
+
+class DistanceOptions(Keys):
+    """Options of the distance; each takes its own only."""
+
+    p: Annotated[float, Field(ge=1)] | None = Field(
+        default=None, description="For minkowski: the exponent; null for 2."
+    )
+    w: list[float] | None = Field(
+        default=None, description="For minkowski: weights of the features; null for all 1."
+    )
+
+
+class DistanceMatrixJob(Job):
+    """Compute the distances of all rows with each other, tile by tile."""
+
+    kind: Literal["distance_matrix"]
+    inputs: ClassVar[tuple[str, ...]] = ("points", "model")
+    distance: DistanceName | None = Field(
+        default=None, description="Name of the distance; null where a model is given."
+    )
+    options: DistanceOptions = Field(
+        default=DistanceOptions(), description="Options of the distance, where it has any."
+    )
+    model: Place | None = Field(
+        default=None, description="A saved distance forest: the distance that it has learned."
+    )
+    symmetric: Literal["upper", "full"] = Field(
+        default="upper",
+        description="Store the tiles with row block <= column block only, or all of them.",
+    )
+    tile: Count = Field(default=1024, description="Rows and columns of a tile.")
+
+    @model_validator(mode="after")
+    def _one_distance(self):
+        if (self.distance is None) == (self.model is None):
+            found = "neither" if self.model is None else "both"
+            raise ValueError(f"distance and model: give one of the two, got {found}")
+        if self.model is not None and self.options != DistanceOptions():
+            raise ValueError("options are for a named distance; a model takes none")
+        return self
+
+
+AnyJob = LinkPrediction | DistanceForestJob | DistanceMatrixJob
 KINDS: dict[str, type[AnyJob]] = {
     "link_prediction": LinkPrediction,
     "distance_forest": DistanceForestJob,
+    "distance_matrix": DistanceMatrixJob,
 }
 
 

@@ -21,7 +21,7 @@ from dforest.run.travel import check_travels
 from dforest.store import tiles
 from dforest.store.matrix import MatrixStore
 
-PIECE_BYTES = 1 << 25  # of rows that are dense at once
+PIECE_BYTES = 1 << 23  # of rows that are dense at once
 HELD_TILE = 512  # rows of a tile in memory: 2 MiB
 CALLED_TILE = 256  # rows of a tile by a Python callable: some seconds of calls, not minutes
 WRITING = 24 << 20  # bytes that writing a tile takes beside it: measured, for tiles of any size

@@ -29,6 +29,12 @@ class Points:
         else:
             self._points = schema.member(group, "points")
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all points in memory; nothing is read."""
+        parts = [self._data, self._indices, self._indptr] if self.is_sparse else [self._points]
+        return sum(part.nbytes for part in parts)
+
     def row_blocks(self) -> list[slice]:
         """Rows of each stored block, in order: reading by these touches every block once."""
         n, step = self.shape[0], self.block_rows

@@ -1,10 +1,8 @@
 """Matrices by tiles and by pieces: the same bits however they are cut, and the costs they have."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from benchmarks.harness import in_fresh_process
 from scipy import sparse
 
 from dforest.distances.pairwise import measure_of
@@ -98,30 +96,25 @@ def test_cost__counts_what_is_done(layout, tmp_path):
                            "none": 4 * 50**2}[layout]  # fmt: skip
 
 
-PEAK = """
-import resource, sys
-import numpy as np
-import psutil
-from dforest.distances.pairwise import measure_of
-from dforest.methods import pairwise
-from dforest.methods.pairwise import Sides
-from dforest.run.here import Here
+def status(key):
+    """Memory of this process in bytes."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(key)) * 1024
 
-def write(n, path):
-    X = np.random.default_rng(0).standard_normal((n, 16), dtype=np.float32)
+
+def grown(folder):
+    """Bytes that computing a matrix adds at its peak, after a small one that compiles."""
     measure = measure_of("cosine", n_features=16)
-    pairwise.to_store(Sides(X), measure, "upper", path, Here(1), tile=1024)
-
-write(3, sys.argv[1])  # compiles, imports
-small = psutil.Process().memory_info().rss
-write(2500, sys.argv[2])
-print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - small)
-"""
+    for n in (3, 2_500):
+        X = np.random.default_rng(0).standard_normal((n, 16), dtype=np.float32)
+        with open("/proc/self/clear_refs", "w") as peak:
+            peak.write("5")  # forget the peak so far
+        start = status("VmRSS")
+        pairwise.to_store(Sides(X), measure, "upper", folder / str(n), Here(1), tile=1024)
+    return status("VmHWM") - start
 
 
 @pytest.mark.slow
 def test_cost__memory_is_not_exceeded(tmp_path):
-    command = [sys.executable, "-c", PEAK, str(tmp_path / "a"), str(tmp_path / "b")]
-    grew = int(subprocess.run(command, check=True, capture_output=True).stdout)
-    said = pairwise.cost(2_500, 16, 64, "upper", 1024)
-    assert 0.3 * said.memory < grew < said.memory + 64 * 2_500
+    said = pairwise.cost(2_500, 16, 64, "upper", 1024).memory
+    assert 0.3 * said < in_fresh_process(grown, tmp_path)[0] < said
