@@ -10,6 +10,7 @@ same code that compiles it; the plan's figure stands beside. Seconds are on the 
 
 import contextlib
 import pathlib
+import sys
 import tempfile
 import time
 from typing import NamedTuple
@@ -140,6 +141,7 @@ def _passes(rows: list[Row], client, said: Row):
             peak = (_memory(client, "VmHWM") - start).max() / 1e6
             done: Row = {"pass": event.name, **said, "s": event.seconds, "MB": event.bytes / 1e6}
             rows.append(done | {"tasks": event.total, "peak MB": float(peak)})
+            print(rows[-1], file=sys.stderr, flush=True)  # the whole takes long
 
     with listening(listen):
         yield
