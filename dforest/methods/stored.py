@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dforest.arrays.distances import TOLERANCE
-from dforest.errors import StoreError
+from dforest.errors import DataError, StoreError
 from dforest.methods.costs import block_side, n_parts
 from dforest.methods.material import Held, Mapped, scratch_folder, within_reach
 from dforest.methods.notions import Given, Voters
@@ -108,6 +108,11 @@ def pooled(given: Given, pool: np.ndarray, runner: Here | Cluster) -> Iterator[G
                 for i in range(k):
                     maps["z"][i] = z[place[i]][place]
             z = Scratch.open(folder / "ordered")["z"]
+        if np.isnan(z[0, 0]) and all(np.isnan(row).all() for row in z):
+            raise DataError(
+                f"{given.facts['store']}: none of the distances between the {k} rows that trees may "
+                "draw is known; give more known distances, or a larger pool_size"
+            )
         facts = {key: given.facts[key] for key in ("largest", "has_unknown")}
         yield Given("precomputed", {"z": z}, facts | {"n_rows": k})
 

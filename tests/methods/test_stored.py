@@ -193,6 +193,14 @@ def test_fit__refuses_a_store_that_is_not_symmetric(tmp_path, never_held):
             forest_of(pool_size=pool_size, leaf_rows="all").fit(X, kept)
 
 
+@pytest.mark.parametrize("pool_size", [None, 20])
+def test_fit__refuses_a_pool_without_a_known_distance(tmp_path, never_held, pool_size):
+    X = points(N)
+    kept = store(tmp_path / "z", np.full((N, N), np.nan))
+    with pytest.raises(DataError, match="none of the distances between the .* rows .* is known"):
+        forest_of(pool_size=pool_size, leaf_rows="all").fit(X, kept)
+
+
 def test_fit__refuses_a_store_of_other_rows(tmp_path, never_held):
     X = points(N)
     kept = store(tmp_path / "z", example("precomputed", X)[0])
