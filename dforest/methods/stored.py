@@ -110,8 +110,8 @@ def pooled(given: Given, pool: np.ndarray, runner: Here | Cluster) -> Iterator[G
             z = Scratch.open(folder / "ordered")["z"]
         if np.isnan(z[0, 0]) and all(np.isnan(row).all() for row in z):
             raise DataError(
-                f"{given.facts['store']}: none of the distances between the {k} rows that trees may "
-                "draw is known; give more known distances, or a larger pool_size"
+                f"{given.facts['store']}: none of the distances between the {k} rows that trees "
+                "may draw is known; give more known distances, or a larger pool_size"
             )
         facts = {key: given.facts[key] for key in ("largest", "has_unknown")}
         yield Given("precomputed", {"z": z}, facts | {"n_rows": k})
