@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 
 from dforest.arrays import Features
 from dforest.errors import NotFittedError
-from dforest.estimators.inputs import read_features
+from dforest.estimators.inputs import open_features, read_features
 from dforest.estimators.saving import save_model
 from dforest.methods import answers
 from dforest.methods.model import Forest, from_arrays, to_arrays
@@ -27,7 +27,8 @@ class ForestEstimator(BaseEstimator):
 
     def apply(self, X):
         """Leaf of each row in each tree: (n, T) int32, leaves numbered from left to right."""
-        return answers.apply(self._fitted(), self._features(X).values, self._here())
+        forest, runner = self._fitted(), place(n_jobs=self.n_jobs)
+        return answers.apply(forest, self._features(X, stored=True).values, runner)
 
     def transform(self, X):
         """Leaves one-hot: sparse (n, leaves of all trees), one 1 for each tree."""
@@ -81,9 +82,11 @@ class ForestEstimator(BaseEstimator):
             )
         return self._forest
 
-    def _features(self, X, finite: bool = False) -> Features:
+    def _features(self, X, finite: bool = False, stored: bool = False) -> Features:
+        """Features of ``X``, checked; ``stored`` says that those of a dataset may stay there."""
         self._fitted()
-        return read_features(
+        read = open_features if stored else read_features
+        return read(
             X,
             feature_names=getattr(self, "feature_names_in_", None),
             n_features=self.n_features_in_,

@@ -11,9 +11,12 @@ from dforest.estimators.base import ForestEstimator
 from dforest.estimators.inputs import ids_of, read_features, read_given
 from dforest.estimators.recipes import LEAF_ROWS, check_continues, recipe_of
 from dforest.estimators.saving import model
-from dforest.methods import answers, scores, tiles
+from dforest.methods import answers, tiles
+from dforest.methods.asked import Asked
 from dforest.methods.costs import fits
 from dforest.methods.fitting import fit, refit
+from dforest.methods.nearest import check_k, nearest
+from dforest.methods.scores import score
 from dforest.run.client import place
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
@@ -217,14 +220,15 @@ class DistanceForest(ForestEstimator):
 
         Parameters
         ----------
-        XA, XB : (a, p), (b, p) array-like; XB=None means XA
+        XA, XB : (a, p), (b, p) array-like, scipy sparse, `Dataset` or its path
+            XB=None means XA. Rows of datasets are read block by block.
         out : path, optional
             Stream tiles to a matrix store there instead, and return it as a `MatrixStore`: it may
             be larger than memory. When that was stopped, the same call takes it up.
         return_std : bool
             Also return the standard deviation over trees.
         client : distributed.Client, optional
-            With ``out``, work on its cluster; else on the active client's, else on threads here.
+            Work on its cluster; else on the active client's, else on threads of this process.
 
         Returns
         -------
@@ -235,58 +239,70 @@ class DistanceForest(ForestEstimator):
         SpecError
             They do not fit into half of the memory, or ``out`` is given with ``return_std``.
         """
-        forest, here, runner = self._fitted(), self._here(), place(client, self.n_jobs)
+        forest, runner = self._fitted(), place(client, self.n_jobs)
         if out is not None and return_std:
             raise SpecError("out= stores distances only; leave return_std=False")
-        A, B = self._features(XA), None if XB is None else self._features(XB)
-        ones = answers.apply(forest, A.values, here)
-        others = None if B is None else answers.apply(forest, B.values, here)
+        A = self._features(XA, stored=True)
+        B = None if XB is None else self._features(XB, stored=True)
+        if out is None:
+            across = A if B is None else B
+            answers.refuse_large(A.values.shape[0], across.values.shape[0], 1 + return_std)
+        ones = answers.apply(forest, A.values, runner)
+        others = None if B is None else answers.apply(forest, B.values, runner)
+        asked = Asked(forest, ones, others)
         if out is not None:
-            asked = tiles.Asked(forest, ones, others)
             return tiles.stream_pairwise(asked, out, runner, ids=ids_of(XA, A))
-        others = ones if others is None else others
-        mean, std = answers.pairwise(forest, ones, others, here, with_std=return_std)
+        mean, std = answers.pairwise(asked, runner, with_std=return_std)
         return (mean, std) if return_std else mean
 
-    def paired(self, XA, XB):
-        """Learned distance row by row: (n, p), (n, p) -> (n,) float64."""
-        forest, runner = self._fitted(), self._here()
-        ones, others = self._features(XA).values, self._features(XB).values
+    def paired(self, XA, XB, *, client=None):
+        """Learned distance row by row: (n, p), (n, p) -> (n,) float64; arguments as `pairwise`."""
+        forest, runner = self._fitted(), place(client, self.n_jobs)
+        ones, others = (self._features(X, stored=True).values for X in (XA, XB))
         if ones.shape[0] != others.shape[0]:
             raise DataError(
                 f"XA has {ones.shape[0]} rows and XB {others.shape[0]}; paired needs as many"
             )
-        leaves = (answers.apply(forest, X, runner) for X in (ones, others))
-        return answers.paired_rows(forest, *leaves)
+        ones, others = (answers.apply(forest, X, runner) for X in (ones, others))
+        return answers.paired(Asked(forest, ones, others), runner)
 
-    def kneighbors(self, X=None, n_neighbors=5, return_distance=True):
+    def kneighbors(self, X=None, n_neighbors=5, return_distance=True, *, client=None):
         """The training rows at the least learned distance.
 
         Parameters
         ----------
-        X : (a, p) array-like, optional
+        X : (a, p) array-like, scipy sparse, `Dataset` or its path, optional
             None asks for the neighbours of the training rows, themselves left out.
+        client : distributed.Client, optional
+            As for `pairwise`.
 
         Returns
         -------
         distances (a, k) float64, indices (a, k) int64
-            Ascending; equal distances in the order of rows. Only indices with
+            Ascending; equal distances in the order of rows, NaN last. Only indices with
             ``return_distance=False``.
+
+        Notes
+        -----
+        All pairs are answered, but only a block of them is held at once.
         """
-        forest, runner = self._fitted(), self._here()
+        forest, runner = self._fitted(), place(client, self.n_jobs)
         k = check_count("n_neighbors", n_neighbors)
-        mine = X is None
-        ones = forest.leaves if mine else answers.apply(forest, self._features(X).values, runner)
-        found = answers.nearest(forest, ones, forest.leaves, k, runner, skip_self=mine)
+        mine, ones = X is None, forest.leaves
+        check_k(k, forest.n_rows, skip_self=mine)
+        if not mine:
+            ones = answers.apply(forest, self._features(X, stored=True).values, runner)
+        found = nearest(Asked(forest, ones, forest.leaves), k, runner, skip_self=mine)
         return found if return_distance else found[1]
 
-    def kneighbors_graph(self, X=None, n_neighbors=5, mode="distance"):
+    def kneighbors_graph(self, X=None, n_neighbors=5, mode="distance", *, client=None):
         """The k nearest training rows as a sparse matrix (a, n), for UMAP, HDBSCAN and the like.
 
-        ``mode`` is "distance" (learned distances) or "connectivity" (ones).
+        ``mode`` is "distance" (learned distances) or "connectivity" (ones); the rest is as for
+        `kneighbors`.
         """
         check_choice("mode", mode, ("distance", "connectivity"))
-        apart, index = self.kneighbors(X, n_neighbors)
+        apart, index = self.kneighbors(X, n_neighbors, client=client)
         values = apart if mode == "distance" else np.ones(apart.shape)
         return answers.rows_of_few(index, values, self._forest.n_rows)
 
@@ -309,28 +325,28 @@ class DistanceForest(ForestEstimator):
         (k, k) float64
             NaN where no tree may answer.
         """
-        forest, runner = self._fitted(), self._here()
+        forest, runner = self._fitted(), place(client, self.n_jobs)
         check_choice("trees", trees, ("both", "either"))
         rows = np.arange(forest.n_rows) if rows is None else np.arange(forest.n_rows)[rows]
-        leaves, outside = forest.leaves[rows], answers.out_of_bag(forest, rows)
+        if out is None:
+            answers.refuse_large(len(rows), len(rows))
+        outside = answers.out_of_bag(forest, rows)
+        asked = Asked(forest, forest.leaves[rows], None, outside, trees)
         if out is not None:
-            asked = tiles.Asked(forest, leaves, None, outside, trees)
-            return tiles.stream_pairwise(asked, out, place(client, self.n_jobs))
-        return answers.pairwise(
-            forest, leaves, leaves, runner, votes=(outside, outside, trees)
-        ).mean
+            return tiles.stream_pairwise(asked, out, runner)
+        return answers.pairwise(asked, runner).mean
 
-    def score(self, X, Z):
+    def score(self, X, Z, *, client=None):
         """R^2 over known pairs of different rows: 1 - squared errors / those of the mean.
 
         ``Z`` is what the leaves were tabulated on: another kind than ``distance`` after a refit.
+        Only a block of pairs is held at once. ``client`` as for `pairwise`.
         """
-        forest, runner = self._fitted(), self._here()
-        X = self._features(X)
+        forest, runner = self._fitted(), place(client, self.n_jobs)
+        X = self._features(X, stored=True)
         given = read_given(forest.judged_as, Z, X)
         leaves = answers.apply(forest, X.values, runner)
-        found = answers.pairwise(forest, leaves, leaves, runner)
-        return scores.r_squared_within(given, np.arange(given.n_rows), found.mean)
+        return score(Asked(forest, leaves), given, runner)
 
     # What has been learned ---------------------------------------------------------------------
 

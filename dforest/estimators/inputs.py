@@ -10,6 +10,7 @@ from dforest.arrays import Features, Graph, as_features
 from dforest.arrays.distances import check_shape
 from dforest.arrays.frames import is_frame, order_by_label
 from dforest.errors import StoreError
+from dforest.methods.answers import StoredRows
 from dforest.methods.notions import Given, check_given
 from dforest.methods.stored import stored_given
 from dforest.store import schema
@@ -20,18 +21,28 @@ from dforest.store.matrix import MatrixStore
 
 def read_features(X: Any, **checks) -> Features:
     """Features of ``X``: anything `as_features` takes, a `Dataset`, or the path of one."""
+    found = open_features(X, **checks)
+    if not isinstance(found.values, StoredRows):
+        return found
+    whole = as_features(found.values[:], **(checks | {"feature_names": None}))
+    return found._replace(values=whole.values)
+
+
+def open_features(X: Any, **checks) -> Features:
+    """As `read_features`, but features of a dataset stay in their store, as `StoredRows`."""
     if isinstance(X, str | os.PathLike):
         X = Dataset(X)
     if not isinstance(X, Dataset):
         return as_features(X, **checks)
-    found = as_features(X.points.read(), **(checks | {"feature_names": None}))
+    rows = StoredRows(X)
+    as_features(rows[:1], **(checks | {"feature_names": None}))
     wanted = checks.get("feature_names")
     if wanted is not None and X.feature_names is not None and X.feature_names != tuple(wanted):
         raise StoreError(
             f"{X.path} has other features than the model was fitted on: "
             f"{', '.join(X.feature_names[:3])}, ... instead of {', '.join(wanted[:3])}, ..."
         )
-    return found._replace(names=X.feature_names, labels=X.ids)
+    return Features(rows, X.feature_names, X.ids)
 
 
 def ids_of(X: Any, read: Features) -> np.ndarray | None:

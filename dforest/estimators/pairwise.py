@@ -126,9 +126,10 @@ def _learned(estimator: DistanceForest, A, B, out, symmetric, tile, runner, opti
     pairwise.check_symmetric(symmetric, B)
     if out is None:
         return estimator.pairwise(A, B)
-    forest, here, read = estimator._fitted(), estimator._here(), estimator._features(A)
-    ones = answers.apply(forest, read.values, here)
-    others = None if B is None else answers.apply(forest, estimator._features(B).values, here)
+    forest, read = estimator._fitted(), estimator._features(A, stored=True)
+    ones, others = answers.apply(forest, read.values, runner), None
+    if B is not None:
+        others = answers.apply(forest, estimator._features(B, stored=True).values, runner)
     asked, ids = tiles.Asked(forest, ones, others), ids_of(A, read)
     tile = tile or tiles.TILE
     return tiles.stream_pairwise(asked, out, runner, symmetric=symmetric, ids=ids, tile=tile)

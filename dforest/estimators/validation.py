@@ -1,6 +1,5 @@
 """Judging a distance forest: cross-validation that slices Z both ways, permutation importance."""
 
-import functools
 import numbers
 import time
 
@@ -14,10 +13,9 @@ from dforest.arrays import check_count
 from dforest.errors import DataError
 from dforest.estimators.inputs import read_features, read_given
 from dforest.methods import answers
-from dforest.methods.model import Forest
+from dforest.methods.asked import Asked
 from dforest.methods.notions import NOTIONS, Given
-from dforest.methods.scores import between, r_squared, r_squared_within
-from dforest.run.here import Here
+from dforest.methods.scores import between, r_squared, score
 from dforest.seeds import fresh_seed, stream
 
 
@@ -69,10 +67,9 @@ def cross_validate(forest, X, Z, cv=5, *, groups=None, client=None):
         begin = time.perf_counter()
         fitted = clone(forest).fit(features[train], _only(given, train), client=client)
         middle = time.perf_counter()
-        apart = fitted.pairwise(features[test], features[train])
+        apart = fitted.pairwise(features[test], features[train], client=client)
         found["seen_score"].append(r_squared(between(given, test, train), apart))
-        among = fitted.pairwise(features[test])
-        found["test_score"].append(r_squared_within(given, test, among))
+        found["test_score"].append(fitted.score(features[test], _only(given, test), client=client))
         found["fit_time"].append(middle - begin)
         found["score_time"].append(time.perf_counter() - middle)
     return {name: np.array(values) for name, values in found.items()}
@@ -121,7 +118,12 @@ def permutation_importance(forest, X, Z, *, n_repeats=5, max_rows=1_000, random_
     if len(rows) > check_count("max_rows", max_rows, 2):
         rows = np.sort(stream(seed, "judged").choice(given.n_rows, max_rows, replace=False))
     judged = features[rows].toarray() if sparse.issparse(features) else features[rows]
-    judge = functools.partial(_judge, model, given, rows, forest._here())
+    runner = forest._here()
+
+    def judge(features) -> float:
+        asked = Asked(model, answers.apply(model, features, runner))
+        return score(asked, given, runner, rows)
+
     whole = judge(judged)
     drops = np.empty((judged.shape[1], check_count("n_repeats", n_repeats)))
     for feature in range(drops.shape[0]):
@@ -133,11 +135,6 @@ def permutation_importance(forest, X, Z, *, n_repeats=5, max_rows=1_000, random_
     return Bunch(
         importances=drops, importances_mean=drops.mean(axis=1), importances_std=drops.std(axis=1)
     )
-
-
-def _judge(model: Forest, given: Given, rows, runner: Here, features) -> float:
-    leaves = answers.apply(model, features, runner)
-    return r_squared_within(given, rows, answers.pairwise(model, leaves, leaves, runner).mean)
 
 
 def _only(given: Given, rows) -> Given:

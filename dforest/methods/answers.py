@@ -1,74 +1,170 @@
-"""What a forest answers: leaves, learned distances, neighbours, out-of-bag distances."""
+"""What a forest answers: leaves, learned distances, out-of-bag rows, shares of its gains.
 
-from typing import NamedTuple
+Work goes to a runner's tasks; they hold what `dforest.methods.asked` makes of a question.
+"""
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from dforest.errors import DataError, SpecError
-from dforest.jit import jit
-from dforest.methods.forest import route_all
+from dforest.errors import SpecError
+from dforest.methods.asked import (
+    Answer,
+    Asked,
+    answer,
+    answer_paired,
+    cut,
+    pair_blocks,
+    sorted_rows,
+)
+from dforest.methods.material import Held, Mapped, route_all, within_reach
 from dforest.methods.model import Forest
+from dforest.run.cluster import Cluster
 from dforest.run.here import Here
 from dforest.run.memory import memory_bytes
-from dforest.run.passes import Pass
-from dforest.tree.layout import n_leaves
-from dforest.tree.leaves import grid, paired
+from dforest.run.passes import Part, Pass
+from dforest.store.dataset import Dataset
+from dforest.tree.layout import Tree, joined, n_leaves, parted
+from dforest.tree.pairs import place
 
-BLOCK_BYTES = 1 << 26  # of one block of answers
+ROUTED = 8_192  # rows of a block
+PAIRED = 1 << 16  # rows of a block that are answered one by one
+Source = Held[Asked] | Mapped[Asked]
 
-
-class Answer(NamedTuple):
-    """Means over trees, and their spread where it was asked for."""
-
-    mean: np.ndarray
-    std: np.ndarray | None
+# Leaves ----------------------------------------------------------------------------------------
 
 
-def apply(forest: Forest, X, runner: Here) -> np.ndarray:
-    """Leaf of each row in each tree, (n, T) int32, by blocks of rows."""
-    blocks = _blocks(X.shape[0], 8_192)
-    job = Pass("apply", lambda rows: {"leaves": route_all(forest.trees, X[rows])}, _each(blocks))
-    return np.concatenate([part["leaves"] for part in runner.run(job)])
+@dataclass(frozen=True)
+class StoredRows:
+    """Features that stay in their store until a block of them is routed."""
+
+    dataset: Dataset
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, p)."""
+        return self.dataset.points.shape
+
+    def __getitem__(self, rows: slice):
+        return self.dataset.points.read(rows.start, rows.stop)
 
 
-def pairwise(forest: Forest, ones, others, runner: Here, *, with_std=False, votes=None) -> Answer:
-    """Mean learned distance of every row of one set with every row of the other.
+@dataclass(frozen=True)
+class Grown:
+    """Trees that rows are routed through."""
 
-    Parameters
-    ----------
-    ones, others : (a, T), (b, T) int32
-        Leaves of the rows.
-    votes : ((a, T), (b, T), "both" or "either"), optional
-        Which tree may answer for which row; a pair without any tree is NaN.
+    trees: list[Tree]
+
+    def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and facts."""
+        return joined(self.trees), {}
+
+    @classmethod
+    def from_flat(cls, arrays, facts) -> "Grown":
+        """Put together again."""
+        return cls(parted(arrays))
+
+
+def apply(forest: Forest, X, runner: Here | Cluster) -> np.ndarray:
+    """Leaf of each row in each tree, (n, T) int32, by blocks of rows.
+
+    ``X`` is an ndarray, CSR, or `StoredRows`: those are read where they are routed. Rows in memory
+    are routed in this process, which costs no more than to send them.
+    """
+    blocks = cut(X.shape[0], ROUTED)
+    if isinstance(X, StoredRows):
+        blocks = X.dataset.row_blocks()
+    elif isinstance(runner, Cluster):
+        runner = Here()
+    leaves = np.empty((X.shape[0], len(forest.trees)), np.int32)
+    with within_reach(Grown(forest.trees), runner) as source:
+        job = Pass("apply", functools.partial(_route, source=source, X=X), _each(blocks))
+        for rows, part in zip(blocks, runner.run(job), strict=True):
+            leaves[rows] = part["leaves"]
+    return leaves
+
+
+def _route(rows: slice, *, source, X) -> Part:
+    """Task: route some rows."""
+    return {"leaves": route_all(source.open().trees, X[rows])}
+
+
+def _each(blocks) -> list[list]:
+    return [[block] for block in blocks]
+
+
+# Distances -------------------------------------------------------------------------------------
+
+
+def pairwise(asked: Asked, runner: Here | Cluster, *, with_std=False) -> Answer:
+    """Learned distances of all rows of one side with all of the other, in memory: (a, b).
+
+    Of the same rows on both sides, each pair is asked once. NaN where no tree may answer.
 
     Raises
     ------
     SpecError
         The answer does not fit into half of the memory that this process may use.
     """
-    a, b = len(ones), len(others)
-    _refuse_large(a, b, 2 if with_std else 1)
-    mean = np.empty((a, b))
-    std = np.empty((a, b)) if with_std else None
-    blocks, sides = _blocks(a, BLOCK_BYTES // (8 * 4 * max(b, 1))), _by_leaf(others)
-
-    def answer(rows):
-        return _block(forest, ones[rows], sides, b, with_std, _of_rows(votes, rows))
-
-    for rows, part in zip(blocks, runner.run(Pass("pairwise", answer, _each(blocks))), strict=True):
-        mean[rows] = part["mean"]
-        if std is not None:
-            std[rows] = part["std"]
-    return Answer(mean, std)
-
-
-def between(forest: Forest, ones, others, votes=None) -> np.ndarray:
-    """Mean learned distances of one block of leaves with another, (a, b), without any pass."""
-    return _block(forest, ones, _by_leaf(others), len(others), False, votes)["mean"]
+    refuse_large(*asked.shape, copies=1 + with_std)
+    asked, order, across = _in_order(asked)
+    found = [np.empty(asked.shape) for _ in range(1 + with_std)]
+    same = asked.others is None
+    blocks = pair_blocks(asked.shape, same, runner)
+    with within_reach(asked, runner) as source:
+        step = functools.partial(_answer, source=source, with_std=with_std)
+        parts = runner.run(Pass("pairwise", step, _each(blocks)))
+        for (rows, columns), part in zip(blocks, parts, strict=True):
+            for out, values in zip(found, part.values(), strict=True):
+                place(out, order[rows], across[columns], values)
+                if same and rows != columns:
+                    place(out, across[columns], order[rows], values.T)
+    return Answer(found[0], found[1] if with_std else None)
 
 
-def _refuse_large(a: int, b: int, copies: int) -> None:
+def _in_order(asked: Asked) -> tuple[Asked, np.ndarray, np.ndarray]:
+    """The question with rows that share leaves near each other, and where its rows were."""
+    order = across = sorted_rows(asked.ones)
+    changed = {"ones": asked.ones[order]}
+    if asked.others is not None:
+        across = sorted_rows(asked.others)
+        changed["others"] = asked.others[across]
+    if asked.outside is not None:
+        changed["outside"] = asked.outside[order]
+    return dataclasses.replace(asked, **changed), order, across
+
+
+def _answer(block, *, source: Source, with_std: bool) -> Part:
+    """Task: answer a block of pairs."""
+    mean, std = answer(source.open(), *block, with_std=with_std)
+    return {"mean": mean} if std is None else {"mean": mean, "std": std}
+
+
+def paired(asked: Asked, runner: Here | Cluster) -> np.ndarray:
+    """Learned distance of each row of one side with the one at its place on the other: (n,)."""
+    blocks = cut(asked.shape[0], PAIRED)
+    with within_reach(asked, runner) as source:
+        job = Pass("paired", functools.partial(_answer_paired, source=source), _each(blocks))
+        return np.concatenate([part["mean"] for part in runner.run(job)])
+
+
+def _answer_paired(rows: slice, *, source: Source) -> Part:
+    """Task: answer some rows."""
+    return {"mean": answer_paired(source.open(), rows)}
+
+
+def refuse_large(a: int, b: int, copies: int = 1) -> None:
+    """Refuse (a, b) answers that would not fit into half of the memory of this process.
+
+    Raises
+    ------
+    SpecError
+        With the size, and the way out.
+    """
     needed, limit = 8 * a * b * copies, memory_bytes() // 2
     if needed > limit:
         raise SpecError(
@@ -77,116 +173,7 @@ def _refuse_large(a: int, b: int, copies: int) -> None:
         )
 
 
-def _blocks(n: int, step: int) -> list[slice]:
-    step = max(1, step)
-    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
-
-
-def _by_leaf(leaves) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each tree, the different leaves that rows (b, T) are in, and where each row's is."""
-    return [np.unique(leaves[:, t], return_inverse=True) for t in range(leaves.shape[1])]
-
-
-def _each(blocks) -> list[list]:
-    return [[block] for block in blocks]
-
-
-def _of_rows(votes, rows):
-    return None if votes is None else (votes[0][rows], *votes[1:])
-
-
-def _block(forest: Forest, ones, sides, b: int, with_std: bool, votes) -> dict[str, np.ndarray]:
-    """Answers of one block of rows, tree by tree in their order."""
-    total, square, count, apart, pairs = np.zeros((5, len(ones), b))
-    is_kernel = forest.recipe.weighting == "kernel"
-    either = votes is not None and votes[2] == "either"
-    everyone = np.ones(len(ones), bool), np.ones(b, bool)
-    for t, table in enumerate(forest.tables):
-        leaf, place = np.unique(ones[:, t], return_inverse=True)
-        means, known = grid(table, leaf, sides[t][0])
-        may = everyone if votes is None else (votes[0][:, t], votes[1][:, t])
-        _add(means, known, place, sides[t][1], *may, either, is_kernel, total, square, count,
-             apart, pairs)  # fmt: skip
-    mean, spread = _finish(total, square, count, apart, pairs, is_kernel)
-    return {"mean": mean, "std": spread} if with_std else {"mean": mean}
-
-
-@jit
-def _add(means, known, place_a, place_b, may_a, may_b, either, is_kernel, total, square, count,
-         apart, pairs):  # fmt: skip
-    """Add one tree's answers, where it may answer, to the running sums (a, b)."""
-    for i in range(len(place_a)):
-        row, known_row = means[place_a[i]], known[place_a[i]]
-        for j in range(len(place_b)):
-            may = (may_a[i] or may_b[j]) if either else (may_a[i] and may_b[j])
-            value = row[place_b[j]]
-            if may and not np.isnan(value):  # a tree that knows no z at all abstains
-                total[i, j] += value
-                square[i, j] += value * value
-                count[i, j] += 1.0
-                if is_kernel:
-                    weight = known_row[place_b[j]]
-                    apart[i, j] += weight * value
-                    pairs[i, j] += weight
-
-
-def _finish(total, square, count, apart, pairs, is_kernel):
-    """Means and spreads; with kernel weighting, the sum of z over the sum of pairs."""
-    asked = count > 0
-    mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=asked)
-    spread = np.divide(square, count, out=np.full(total.shape, np.nan), where=asked) - mean**2
-    if is_kernel:  # a pair that no tree knows keeps the mean of what their ancestors said
-        np.divide(apart, pairs, out=mean, where=pairs > 0)
-    return mean, np.sqrt(np.maximum(spread, 0.0))
-
-
-def paired_rows(forest: Forest, ones, others) -> np.ndarray:
-    """Mean learned distance row by row: leaves (n, T) and (n, T) -> (n,)."""
-    total, square, count, apart, pairs = np.zeros((5, len(ones)))
-    for t, table in enumerate(forest.tables):
-        means, known = paired(table, ones[:, t], others[:, t])
-        told = ~np.isnan(means)
-        total[told] += means[told]
-        count += told
-        apart[told] += known[told] * means[told]
-        pairs += known
-    return _finish(total, square, count, apart, pairs, forest.recipe.weighting == "kernel")[0]
-
-
-def nearest(forest: Forest, ones, others, k: int, runner: Here, *, skip_self=False):
-    """The k nearest rows of ``others`` for each of ``ones``, given by leaves; never all at once.
-
-    Equal distances are taken in the order of rows. Returns distances (a, k), indices (a, k) int64.
-    """
-    a, b = len(ones), len(others)
-    if not 1 <= k <= b - skip_self:
-        raise DataError(f"n_neighbors must be from 1 to {b - skip_self}, got {k}")
-    blocks, sides = _blocks(a, BLOCK_BYTES // (8 * 4 * b)), _by_leaf(others)
-
-    def answer(rows):
-        apart = _block(forest, ones[rows], sides, b, False, None)["mean"]
-        if skip_self:
-            apart[np.arange(len(apart)), np.arange(rows.start, rows.stop)] = np.nan
-        index = np.stack([smallest(row, k) for row in apart])
-        return {"index": index, "distance": np.take_along_axis(apart, index, axis=1)}
-
-    parts = list(runner.run(Pass("nearest", answer, _each(blocks))))
-    return (
-        np.concatenate([part["distance"] for part in parts]),
-        np.concatenate([part["index"] for part in parts]),
-    )
-
-
-def smallest(row: np.ndarray, k: int) -> np.ndarray:
-    """Places of the k smallest values, ascending; equal ones by place, NaN last.
-
-    >>> smallest(np.array([2.0, 1.0, np.nan, 1.0]), 3)
-    array([1, 3, 0])
-    """
-    filled = np.where(np.isnan(row), np.inf, row)
-    limit = np.partition(filled, k - 1)[k - 1]
-    near = np.flatnonzero(filled <= limit)
-    return near[np.argsort(filled[near], kind="stable")[:k]]
+# Of the forest itself --------------------------------------------------------------------------
 
 
 def one_hot(forest: Forest, leaves: np.ndarray) -> sparse.csr_array:

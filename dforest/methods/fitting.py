@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dforest.errors import DataError, SpecError
-from dforest.methods import answers
+from dforest.methods.answers import pairwise
+from dforest.methods.asked import Asked
 from dforest.methods.costs import COPIES, block_memory, groups_within, sum_bytes
 from dforest.methods.forest import (
     BLOCK_ROWS,
@@ -189,7 +190,7 @@ def _look(forest: Forest, X, material: Material, runner) -> dict[str, float]:
         small = Forest(own, n_pool, forest.n_features, trees, [], "precomputed", *nothing_yet())
         small = tabulate(small, material.X, material.given, "in_bag", runner, name="look-tabulate")
         reached = route_all(trees, X[rows])
-        mean, std = answers.pairwise(small, reached, reached, Here(1), with_std=True)
+        mean, std = pairwise(Asked(small, reached), Here(1), with_std=True)
         means.append(mean)
         variances.append(np.nanmean(np.square(np.asarray(std))) / n_trees)
     return {

@@ -2,15 +2,12 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dforest.errors import DataError, SpecError
-from dforest.methods import answers
-from dforest.methods.material import digest_of, within_reach
-from dforest.methods.model import Forest, from_arrays, to_arrays, under
+from dforest.methods.asked import Asked, answer
+from dforest.methods.material import Held, Mapped, digest_of, within_reach
 from dforest.run.client import preflight
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
@@ -91,37 +88,6 @@ def _n_bytes(block, writer: MatrixWriter) -> int:
     return sum(4 * (r.stop - r.start) * (c.stop - c.start) for r, c in spans)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A forest, and the leaves of the rows whose distances it shall tell."""
-
-    forest: Forest
-    ones: np.ndarray  # (a, T) int32
-    others: np.ndarray | None = None  # (b, T); None for ``ones``
-    outside: np.ndarray | None = None  # (a, T) bool: which trees may answer for which row
-    trees: str = "both"  # or "either": for which rows of a pair they must be
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(a, b)."""
-        return len(self.ones), len(self.ones if self.others is None else self.others)
-
-    def flat(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and facts."""
-        arrays, facts = to_arrays(self.forest)
-        arrays = {f"forest.{name}": array for name, array in arrays.items()} | {"ones": self.ones}
-        more = {"others": self.others, "outside": self.outside}
-        arrays |= {name: array for name, array in more.items() if array is not None}
-        return arrays, {"forest": facts, "trees": self.trees}
-
-    @classmethod
-    def from_flat(cls, arrays, facts) -> "Asked":
-        """Put together again."""
-        forest = from_arrays(under("forest.", arrays), facts["forest"])
-        sides = arrays["ones"], arrays.get("others"), arrays.get("outside")
-        return cls(forest, *sides, facts["trees"])
-
-
 def stream_pairwise(
     asked: Asked, path, runner: Here | Cluster, *, symmetric: Symmetry | None = None, ids=None,
     tile: int = TILE,
@@ -138,11 +104,6 @@ def stream_pairwise(
         )  # fmt: skip
 
 
-def _answer(rows: slice, columns: slice, *, source) -> np.ndarray:
+def _answer(rows: slice, columns: slice, *, source: Held[Asked] | Mapped[Asked]) -> np.ndarray:
     """Task: answer one tile."""
-    asked, votes = source.open(), None
-    others = asked.ones if asked.others is None else asked.others
-    if asked.outside is not None:
-        votes = asked.outside[rows], asked.outside[columns], asked.trees
-    found = answers.between(asked.forest, asked.ones[rows], others[columns], votes)
-    return found.astype(np.float32)
+    return answer(source.open(), rows, columns).mean.astype(np.float32)

@@ -6,8 +6,9 @@ import pytest
 from small_forests import NOTIONS, bags, example, forest_of, points, slow_twin
 
 from dforest import Pairs
-from dforest.errors import DataError, SpecError
+from dforest.errors import SpecError
 from dforest.methods import answers
+from dforest.methods import asked as asked_module
 
 CHOICES = [
     {},
@@ -84,22 +85,45 @@ def test_pairwise__a_tree_that_knows_no_distance_abstains():
     np.testing.assert_allclose(forest.paired(X, X), np.diag(found))
 
 
+@pytest.mark.parametrize("weighting", ["tree", "kernel"])
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_pairwise__has_the_same_bits_in_blocks(notion, monkeypatch):
+def test_answers__have_the_same_bits_in_blocks_of_any_size(notion, weighting, monkeypatch):
+    X, new = points(), points(9, seed=3)
+    forest = forest_of(notion, weighting=weighting).fit(X, example(notion, X)[0])
+
+    def asked():
+        yield from forest.pairwise(X, return_std=True)
+        yield from forest.pairwise(new, X, return_std=True)
+        yield from (forest.oob_pairwise(trees=trees) for trees in ("both", "either"))
+        yield from forest.kneighbors(new, 4)
+        yield from forest.kneighbors(n_neighbors=4)
+        yield forest.paired(new, X[:9])
+
+    whole = list(asked())
+    for rows, pairs, threads in ((7, 40, 1), (1, 1, 1), (1_000, 17, 2), (3, 1_000, 2)):
+        monkeypatch.setattr(asked_module, "ROWS", rows)
+        monkeypatch.setattr(asked_module, "PAIRS", pairs)
+        forest.set_params(n_jobs=threads)
+        for one, other in zip(asked(), whole, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_pairwise__of_the_same_rows_equals_that_of_two_sets(monkeypatch):
+    monkeypatch.setattr(asked_module, "ROWS", 16)
     X = points()
-    forest = forest_of(notion, weighting="kernel").fit(X, example(notion, X)[0])
-    whole = forest.pairwise(X, return_std=True)
-    near = forest.kneighbors(X, 4)
-    monkeypatch.setattr(answers, "BLOCK_BYTES", 8 * 4 * 40 * 7)
-    np.testing.assert_array_equal(forest.pairwise(X, return_std=True), whole)
-    np.testing.assert_array_equal(forest.kneighbors(X, 4), near)
+    forest = forest_of().fit(X, example("precomputed", X)[0])
+    for one, two in zip(
+        forest.pairwise(X, return_std=True), forest.pairwise(X, X, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
 
 
-def test_pairwise__that_does_not_fit_into_memory_is_refused_with_its_size(monkeypatch):
+def test_pairwise__that_does_not_fit_into_memory_is_refused_before_rows_are_routed(monkeypatch):
     X = points()
     forest = forest_of().fit(X, example("precomputed", X)[0])
     monkeypatch.setattr(answers, "memory_bytes", lambda: 2 * 8 * 40 * 40)
     assert forest.pairwise(X).shape == (40, 40)
+    monkeypatch.setattr(answers, "apply", None)
     size = "all 41 x 40 distances take 0.00 GiB"
     with pytest.raises(SpecError, match=f"{size}.*give out=PATH, or ask for kneighbors"):
         forest.pairwise(np.concatenate([X, X[:1]]), X)
@@ -108,34 +132,6 @@ def test_pairwise__that_does_not_fit_into_memory_is_refused_with_its_size(monkey
     monkeypatch.setattr(answers, "memory_bytes", lambda: 8 * 40 * 40)
     with pytest.raises(SpecError, match="give out=PATH"):
         forest.oob_pairwise()
-
-
-def test_nearest__are_the_first_of_a_stable_sort():
-    X = points()
-    forest = forest_of("indicator").fit(X, example("indicator", X)[0])  # many equal distances
-    new = points(9, seed=3)
-    apart = forest.pairwise(new, X)
-    distance, index = forest.kneighbors(new, 6)
-    np.testing.assert_array_equal(index, np.argsort(apart, axis=1, kind="stable")[:, :6])
-    np.testing.assert_array_equal(distance, np.take_along_axis(apart, index, axis=1))
-    np.testing.assert_array_equal(forest.kneighbors(new, 6, return_distance=False), index)
-
-
-def test_nearest__of_the_training_rows_leave_themselves_out():
-    X = points()
-    forest = forest_of().fit(X, example("precomputed", X)[0])
-    apart = forest.pairwise(X)
-    np.fill_diagonal(apart, np.inf)
-    index = forest.kneighbors(n_neighbors=39)[1]
-    np.testing.assert_array_equal(index, np.argsort(apart, axis=1, kind="stable")[:, :39])
-
-
-@pytest.mark.parametrize(("X", "k", "most"), [(None, 40, 39), (points(2), 41, 40)])
-def test_nearest__refuses_more_neighbours_than_there_are(X, k, most):
-    rows = points()
-    forest = forest_of().fit(rows, example("precomputed", rows)[0])
-    with pytest.raises(DataError, match=f"from 1 to {most}, got {k}"):
-        forest.kneighbors(X, k)
 
 
 def test_one_hot__says_which_leaves_rows_share():
