@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from benchmarks.harness import in_fresh_process
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from peaks import growth
 from small_forests import example, forest_of, points
 
 from dforest import Pairs
 from dforest.errors import DataError
 from dforest.methods import asked
+from dforest.methods.asked import block_bytes
 from dforest.methods.nearest import NOBODY, keep_nearest
 
 
@@ -73,3 +76,29 @@ def test_keep_nearest__keeps_the_same_in_blocks_of_any_size(data):
         np.testing.assert_array_equal(
             [found[j] for j in order], np.where(np.isnan(apart[i, order]), np.inf, apart[i, order])
         )
+
+
+def peaks(n):
+    """Bytes by which a process grows for one block, and for the neighbours of n rows among n."""
+    X = np.random.default_rng(0).random((n, 3))
+    options = {"n_estimators": 4, "min_samples_leaf": 50, "n_jobs": 2}
+    forest = forest_of("half_squared", **options).fit(X, X[:, 0])
+    forest.kneighbors(X[:10])  # compiled
+    rows = slice(0, asked.ROWS)
+    with growth() as block:
+        asked.answer(asked.Asked(forest._forest, forest._forest.leaves), rows, rows)
+    with growth() as whole:
+        distance, _ = forest.kneighbors(n_neighbors=5)
+    assert (np.diff(distance, axis=1) >= 0).all()
+    return block[0], whole[0], int(forest.n_leaves_.max())
+
+
+@pytest.mark.slow
+def test_nearest__of_many_rows_take_the_memory_of_blocks():
+    n = 10_000
+    (block, whole, n_leaves), _ = in_fresh_process(peaks, n)
+    room = block_bytes(asked.ROWS, asked.PAIRS // asked.ROWS, 4, n_leaves)
+    assert block < room + (4 << 20)
+    kept = 2 * 5 * 16 * n + 4 * 4 * n  # answers, as parts and together; leaves in another order
+    assert whole < 2 * room + kept + (16 << 20)
+    assert whole < 8 * n * n / 8
