@@ -200,6 +200,50 @@ def oob_voting(bags, trees="both"):
     return join(out[:, :, None], out[:, None, :])
 
 
+# What leaves predict ------------------------------------------------------------------------------
+
+
+def ballot(tree, X, w, x):
+    """Whose votes one query ``x`` gets from a tree: shares (n,), and the votes in its own leaf.
+
+    Rows of X vote w times. An empty leaf asks its parent, and so on.
+    """
+    own = below(tree, x[None])[:, 0]
+    path = [node for node in range(len(tree)) if own[node]]  # from the root down
+    votes = [below(tree, X)[node] * w for node in path]
+    told = next(some for some in reversed(votes) if some.sum() > 0)
+    return told / told.sum(), votes[-1].sum()
+
+
+def vote(shares, y, kind):
+    """The answer nearest to y, rows counting by ``shares`` (n,): means (q,), or a median (1,)."""
+    if kind != "absolute":
+        return shares @ y.reshape(len(y), -1)
+    order = np.argsort(y, kind="stable")
+    run = np.cumsum(shares[order])
+    low = next(i for i, part in zip(order, run) if part >= 0.5 - 1e-12)
+    high = next(i for i, part in zip(order, run) if part > 0.5 + 1e-12)
+    return np.array([(y[low] + y[high]) / 2])
+
+
+def forest_vote(trees, X, bags, y, x, kind, weighting, leave_out=None):
+    """What a forest predicts for ``x``; bags (T, n) say how often each row votes in each tree.
+
+    ``leave_out`` is a row whose votes do not count.
+    """
+    said, rows = [], []
+    for tree, bag in zip(trees, bags, strict=True):
+        w = np.array(bag, float)
+        if leave_out is not None:
+            w[leave_out] = 0
+        shares, n_rows = ballot(tree, X, w, x)
+        said.append(vote(shares, y, kind))
+        rows.append(n_rows)
+    if weighting == "kernel" and sum(rows) > 0:
+        return np.average(said, axis=0, weights=rows)
+    return np.mean(said, axis=0)
+
+
 # Distances between vectors, pair by pair ---------------------------------------------------------
 
 

@@ -40,6 +40,7 @@ from dforest.seeds import stream
 from dforest.store.receipts import Receipts
 from dforest.tree.grow import Limits, grow
 from dforest.tree.layout import Tree, best_first, joined, parted, pruned
+from dforest.tree.leaves import vote_table
 
 BLOCK_ROWS = 16_384  # rows of a subtree whose codes stay in a core's own cache
 GROUPS = 32  # tasks of a pass over trees; fixed, so that receipts fit any cluster
@@ -217,6 +218,9 @@ def _tabulate_group(
         table, n_filled = NOTIONS[given.notion].table(
             given, tree, Voters(own, leaf[rows], weights), options
         )
+        if recipe.tables == "votes":
+            table = vote_table(table)
+            n_filled = int(np.count_nonzero(table.weight == 0.0))
         tables.append(table)
         fallbacks.append(n_filled)
     return joined_tables(tables) | {"leaves": leaves, "fallbacks": np.array(fallbacks)}

@@ -38,6 +38,7 @@ class Recipe:
     self_pairs: bool
     table_budget: int
     seed: int
+    tables: str = "pairs"  # what leaf tables tell: distances of "pairs", or "votes"
 
 
 @dataclass

@@ -28,6 +28,14 @@ from dforest.tree.leaves.sums import (
     votes_of,
 )
 from dforest.tree.leaves.verbs import between_leaves, grid, grid_scale, paired, shape_of
+from dforest.tree.leaves.votes import (
+    Own,
+    VoteTable,
+    median_places,
+    seats,
+    value_at,
+    vote_table,
+)
 
 TABLES = {
     "classes": ClassTable,
@@ -35,6 +43,7 @@ TABLES = {
     "matrix": MatrixTable,
     "moments": MomentTable,
     "values": ValueTable,
+    "votes": VoteTable,
 }
 
 __all__ = [
@@ -45,8 +54,10 @@ __all__ = [
     "MatrixSums",
     "MatrixTable",
     "MomentTable",
+    "Own",
     "SquareSums",
     "ValueTable",
+    "VoteTable",
     "Votes",
     "add_block",
     "all_pairs",
@@ -59,11 +70,15 @@ __all__ = [
     "link_table",
     "matrix_scale",
     "matrix_table",
+    "median_places",
     "moment_table",
     "no_sums",
     "paired",
+    "seats",
     "shape_of",
     "square_sums",
+    "value_at",
     "value_table",
+    "vote_table",
     "votes_of",
 ]
