@@ -60,8 +60,8 @@ def recipe_of(
     )
     if recipe.leaf_rows == "out_of_bag" and not recipe.bootstrap and draws == n:
         raise SpecError(
-            f'leaf_rows="out_of_bag" needs rows that a tree did not draw, but each draws all {n}; '
-            "set bootstrap=True or max_samples=0.5"
+            f'leaf_rows="out_of_bag" needs rows that a tree did not draw, but each draws all of '
+            f"n_samples={n}; set bootstrap=True or max_samples=0.5"
         )
     return recipe
 
