@@ -115,6 +115,8 @@ class Called:
     def _of_pair(self, x, y, ones: Numbered, i: int, others: Numbered, j: int) -> float:
         try:
             found = self.function(x, y)
+        except (MemoryError, OSError):  # of the machine, not of the two objects
+            raise
         except Exception as error:
             said = " ".join(f"{type(error).__name__}: {error}".split())
             raise DataError(f"{_pair(ones, i, others, j)} raised {said:.200}") from error
@@ -175,16 +177,26 @@ def _pair(ones: Numbered, i: int, others: Numbered, j: int) -> str:
 def _code_of(function: Any) -> str | None:
     """All that a plain function says of itself, or None if that is not all that decides.
 
-    What it calls is not looked at.
+    Of what it calls, only modules and builtins are trusted not to change.
     """
     if not isinstance(function, types.FunctionType):
         return None
     cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
     keywords = tuple((function.__kwdefaults__ or {}).items())
-    values = (cells, function.__defaults__ or (), keywords)
+    named = ((name, function.__globals__.get(name)) for name in sorted(_names(function.__code__)))
+    others = tuple(
+        (name, value) for name, value in named if not isinstance(value, types.ModuleType)
+    )
+    values = (cells, function.__defaults__ or (), keywords, others)
     if not _is_plain(values):
         return None
     return repr((function.__module__, function.__qualname__, _as_text(function.__code__), values))
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Names that code, and code within it, may look up among globals, builtins or attributes."""
+    inner = (one for one in code.co_consts if isinstance(one, types.CodeType))
+    return set(code.co_names).union(*map(_names, inner))
 
 
 def _is_plain(value: Any) -> bool:

@@ -1,8 +1,5 @@
 """`DistanceForest`: a distance between rows, learned from distances between training rows."""
 
-import functools
-import numbers
-
 import numpy as np
 
 from dforest.arrays import check_choice, check_count
@@ -13,15 +10,11 @@ from dforest.estimators.recipes import LEAF_ROWS, check_continues, recipe_of
 from dforest.estimators.saving import model
 from dforest.methods import answers, tiles
 from dforest.methods.asked import Asked
-from dforest.methods.costs import fits
 from dforest.methods.fitting import fit, refit
 from dforest.methods.nearest import check_k, nearest
 from dforest.methods.scores import score
 from dforest.run.client import place
-from dforest.run.cluster import Cluster
-from dforest.run.here import Here
 from dforest.run.memory import room_of
-from dforest.store.matrix import MatrixStore
 
 
 @model
@@ -89,6 +82,8 @@ class DistanceForest(ForestEstimator):
     n_fallback_ : int
         Pairs of leaves without a known z, which answer with the mean of their parents' pair.
     n_leaves_ : (T,) int
+    pool_report_ : dict or None
+        How far answers move with the pool's size, where not all rows were drawn from.
 
     Notes
     -----
@@ -178,7 +173,7 @@ class DistanceForest(ForestEstimator):
         runner = place(client, self.n_jobs)
         X = read_features(X, model=type(self).__name__)
         n, p = X.values.shape
-        given = read_given(self.distance, Z, X, functools.partial(_is_held, runner, self.pool_size))
+        given = read_given(self.distance, Z, X, runner, self.pool_size)
         old = getattr(self, "_forest", None) if self.warm_start else None
         room = room_of(runner) if given.is_stored else None
         recipe = recipe_of(self, given.notion, n, p, old, room)
@@ -209,7 +204,7 @@ class DistanceForest(ForestEstimator):
         forest, runner = self._fitted(), place(client, self.n_jobs)
         check_choice("leaf_rows", leaf_rows, LEAF_ROWS)
         X = self._features(X, finite=True)
-        given = read_given(distance, Z, X, functools.partial(_is_held, runner, None))
+        given = read_given(distance, Z, X, runner)
         self._forest = refit(forest, X.values, given, leaf_rows, runner)
         return self
 
@@ -344,7 +339,7 @@ class DistanceForest(ForestEstimator):
         """
         forest, runner = self._fitted(), place(client, self.n_jobs)
         X = self._features(X, stored=True)
-        given = read_given(forest.judged_as, Z, X)
+        given = read_given(forest.judged_as, Z, X, runner)
         leaves = answers.apply(forest, X.values, runner)
         return score(Asked(forest, leaves), given, runner)
 
@@ -364,10 +359,3 @@ class DistanceForest(ForestEstimator):
         ``spread`` over pairs (standard deviation).
         """
         return self._fitted().pool_report
-
-
-def _is_held(runner: Here | Cluster, pool_size, store: MatrixStore) -> bool:
-    """Whether a matrix is read whole: it fits into this process, which alone needs all of it."""
-    n, is_count = store.n_rows, isinstance(pool_size, numbers.Integral)
-    is_pooled = is_count and 0 < pool_size < n
-    return isinstance(runner, Here) and not is_pooled and fits(n, room_of(runner))

@@ -1,7 +1,7 @@
 """What estimators are given, read once: arrays, frames, or paths of stores."""
 
+import numbers
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,12 @@ from dforest.arrays.distances import check_shape
 from dforest.arrays.frames import is_frame, order_by_label
 from dforest.errors import StoreError
 from dforest.methods.answers import StoredRows
+from dforest.methods.costs import fits
 from dforest.methods.notions import Given, check_given
 from dforest.methods.stored import stored_given
+from dforest.run.cluster import Cluster
+from dforest.run.here import Here
+from dforest.run.memory import room_of
 from dforest.store import schema
 from dforest.store.dataset import Dataset
 from dforest.store.graph import read_graph
@@ -51,11 +55,13 @@ def ids_of(X: Any, read: Features) -> np.ndarray | None:
 
 
 def read_given(
-    distance: str, Z: Any, X: Features, hold: Callable[[MatrixStore], bool] = lambda store: True
+    distance: str, Z: Any, X: Features, runner: Here | Cluster, pool_size: int | None = None
 ) -> Given:
-    """Distances between the rows of ``X``, checked; ``hold`` says whether a store is read whole.
+    """Distances between the rows of ``X``, checked.
 
-    A store with other ids than the rows of X is refused, and one in another order is reordered.
+    A store is read whole if it fits into this process, which alone needs all of it; otherwise it is
+    read where it is needed. One with other ids than the rows of X is refused, and one in another
+    order is reordered.
     """
     n, labels = X.values.shape[0], X.labels
     if isinstance(Z, str | os.PathLike):
@@ -64,10 +70,15 @@ def read_given(
     if isinstance(Z, MatrixStore):
         check_shape(Z.shape, n)
         order = _order(Z.ids, labels, str(Z.path))
-        if distance == "precomputed" and not hold(Z):
+        if distance == "precomputed" and not _is_held(n, runner, pool_size):
             return stored_given(Z, np.arange(n) if order is None else order)
         Z = np.asarray(Z) if order is None else Z[order, order]
     return check_given(distance, Z, n, labels)
+
+
+def _is_held(n: int, runner: Here | Cluster, pool_size: Any) -> bool:
+    is_pooled = isinstance(pool_size, numbers.Integral) and 0 < int(pool_size) < n
+    return isinstance(runner, Here) and not is_pooled and fits(n, room_of(runner))
 
 
 def read_links(path: str | os.PathLike, labels) -> Graph:

@@ -67,8 +67,11 @@ def recipe_of(
 
 
 def _pool_within(room: Room, e: Any, n: int) -> int:
-    leaf = e.min_samples_leaf
-    fewest = int(leaf) if isinstance(leaf, numbers.Integral) else 1
+    check_count("n_estimators", e.n_estimators)
+    check_count("table_budget", e.table_budget)
+    _optional("max_split_rows", e.max_split_rows, 10)
+    leaf = check_fraction_or_count("min_samples_leaf", e.min_samples_leaf, n)
+    fewest = leaf if isinstance(e.min_samples_leaf, numbers.Integral) else 1
     return largest_pool(n, room, fewest, e.max_split_rows, e.table_budget, e.n_estimators)
 
 

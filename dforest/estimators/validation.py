@@ -16,10 +16,11 @@ from dforest.methods import answers
 from dforest.methods.asked import Asked
 from dforest.methods.notions import NOTIONS, Given
 from dforest.methods.scores import between, r_squared, score
+from dforest.run.client import place
 from dforest.seeds import fresh_seed, stream
 
 
-def cross_validate(forest, X, Z, cv=5, *, groups=None, client=None):
+def cross_validate(forest, X, Z, cv=5, *, groups=None, max_rows=4_000, client=None):
     """Fit a `DistanceForest` on some rows and judge it on the others, fold by fold.
 
     scikit-learn's function of this name slices rows only; here Z loses the rows and the columns of
@@ -35,6 +36,8 @@ def cross_validate(forest, X, Z, cv=5, *, groups=None, client=None):
         A number shuffles the rows into so many folds by the forest's ``random_state``.
     groups : (n,), optional
         Rows of one group are held out together; for a number ``cv``, or a splitter that asks.
+    max_rows : int
+        At most so many rows of each side are drawn to judge on, as pairs grow with the square.
 
     Returns
     -------
@@ -59,17 +62,21 @@ def cross_validate(forest, X, Z, cv=5, *, groups=None, client=None):
     True
     """
     X = read_features(X, model=type(forest).__name__)
-    features, given = X.values, read_given(forest.distance, Z, X)
+    runner = place(client, forest.n_jobs)
+    features, given = X.values, read_given(forest.distance, Z, X, runner, forest.pool_size)
+    most, seed = check_count("max_rows", max_rows, 2), fresh_seed(forest.random_state)
     found: dict[str, list[float]] = {
         "test_score": [], "seen_score": [], "fit_time": [], "score_time": []
     }  # fmt: skip
-    for train, test in _folds(forest, cv, given, groups):
+    for fold, (train, test) in enumerate(_folds(forest, cv, given, groups)):
         begin = time.perf_counter()
         fitted = clone(forest).fit(features[train], _only(given, train), client=client)
         middle = time.perf_counter()
-        apart = fitted.pairwise(features[test], features[train], client=client)
-        found["seen_score"].append(r_squared(between(given, test, train), apart))
-        found["test_score"].append(fitted.score(features[test], _only(given, test), client=client))
+        seen, unseen = (_some(rows, most, stream(seed, "judged", fold)) for rows in (train, test))
+        apart = fitted.pairwise(features[unseen], features[seen], client=client)
+        found["seen_score"].append(r_squared(between(given, unseen, seen), apart))
+        judged = fitted.score(features[unseen], _only(given, unseen), client=client)
+        found["test_score"].append(judged)
         found["fit_time"].append(middle - begin)
         found["score_time"].append(time.perf_counter() - middle)
     return {name: np.array(values) for name, values in found.items()}
@@ -113,12 +120,11 @@ def permutation_importance(forest, X, Z, *, n_repeats=5, max_rows=1_000, random_
     True
     """
     model, X = forest._fitted(), forest._features(X)
-    features, given = X.values, read_given(model.judged_as, Z, X)
-    seed, rows = fresh_seed(random_state), np.arange(given.n_rows)
-    if len(rows) > check_count("max_rows", max_rows, 2):
-        rows = np.sort(stream(seed, "judged").choice(given.n_rows, max_rows, replace=False))
-    judged = features[rows].toarray() if sparse.issparse(features) else features[rows]
     runner = forest._here()
+    features, given = X.values, read_given(model.judged_as, Z, X, runner)
+    seed, most = fresh_seed(random_state), check_count("max_rows", max_rows, 2)
+    rows = _some(np.arange(given.n_rows), most, stream(seed, "judged"))
+    judged = features[rows].toarray() if sparse.issparse(features) else features[rows]
 
     def judge(features) -> float:
         asked = Asked(model, answers.apply(model, features, runner))
@@ -135,6 +141,11 @@ def permutation_importance(forest, X, Z, *, n_repeats=5, max_rows=1_000, random_
     return Bunch(
         importances=drops, importances_mean=drops.mean(axis=1), importances_std=drops.std(axis=1)
     )
+
+
+def _some(rows: np.ndarray, most: int, random: np.random.Generator) -> np.ndarray:
+    """At most so many of the rows, drawn, in their order."""
+    return rows if len(rows) <= most else np.sort(random.choice(rows, most, replace=False))
 
 
 def _only(given: Given, rows) -> Given:

@@ -9,9 +9,9 @@ from dforest.jobs import sources
 from dforest.jobs.learning import forest_of, learn
 from dforest.jobs.plan import Step, Work, mean_and_spread
 from dforest.jobs.spec import DistanceForestJob
-from dforest.methods.costs import StoredCost, fits, matrix_cost, stored_cost
-from dforest.run.here import Here
-from dforest.run.memory import Room, room_of
+from dforest.methods.costs import StoredCost, largest_pool, matrix_cost, stored_cost
+from dforest.methods.forest import groups_of
+from dforest.run.memory import Room
 from dforest.store.matrix import MatrixStore
 
 N_TELLING = 10  # features named in the results
@@ -19,12 +19,11 @@ SCORES = {"held_out": "test_score", "held_out_to_seen": "seen_score"}  # names t
 COLUMNS = {"indicator": "labels", "half_squared": "response", "absolute": "response"}
 
 
-def steps(job: DistanceForestJob, room: Room | None = None) -> list[Step]:
+def steps(job: DistanceForestJob, room: Room) -> list[Step]:
     """A step to judge the forest, if asked for, and one to learn and save it."""
-    room = room or room_of(Here(job.threads))
     points = sources.look_at(job.points, "points", "dataset")
     target, n_trees = _look_at_target(job, points.n_rows), job.forest.n_estimators
-    cost = _cost(job, points.n_rows, target, room)
+    cost = _cost(job, points.n_rows, room)
     own = {"memory": sources.dense_bytes(points) + cost.memory, "tasks": cost.tasks}
     own["reads"] = points.n_bytes + cost.passes * target
     tables = cost.scratch + cost.model + 80 * n_trees * cost.pool // job.forest.min_samples_leaf
@@ -37,20 +36,19 @@ def steps(job: DistanceForestJob, room: Room | None = None) -> list[Step]:
     return [Step("judge", functools.partial(_judge, job), writes=cost.scratch, **own), learning]
 
 
-def _cost(job: DistanceForestJob, n: int, n_bytes: int, room: Room) -> StoredCost:
+def _cost(job: DistanceForestJob, n: int, room: Room) -> StoredCost:
     """What growing and tabulating takes, beside the points."""
-    forest, tasks = job.forest, 2 * job.forest.n_estimators
+    forest, tasks = job.forest, 2 * len(groups_of(0, job.forest.n_estimators))
     if job.distance != "precomputed":
         return StoredCost(n, tasks, 1, 0, 0, 0)
     assert job.matrix is not None  # checked with the job file
-    if job.matrix.is_dir() and not (forest.pool_size is None and fits(n, room)):
-        store = MatrixStore(job.matrix)
-        return stored_cost(n, store.tile, store.has_unknown, forest, room)
-    pool = min(forest.pool_size or n, n)
-    own = matrix_cost(
-        n, forest.min_samples_leaf, forest.max_split_rows, forest.table_budget, tasks // 2
-    )
-    return StoredCost(pool, tasks, 1, 0, -(-own.of(room.tasks) // room.tasks), own.model)
+    costs = forest.min_samples_leaf, forest.max_split_rows, forest.table_budget, forest.n_estimators
+    if job.matrix.is_dir():
+        pool = min(forest.pool_size or largest_pool(n, room, *costs), n)
+        return stored_cost(MatrixStore(job.matrix), forest, pool, room)
+    own = matrix_cost(n, *costs)
+    memory = -(-own.of(room.tasks) // room.tasks)
+    return StoredCost(min(forest.pool_size or n, n), tasks, 1, 0, memory, own.model)
 
 
 def _look_at_target(job: DistanceForestJob, n_rows: int) -> int:

@@ -7,16 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dforest.methods.forest import GROUPS, max_cells
+from dforest.methods.forest import GROUPS, groups_of, max_cells
 from dforest.methods.tiles import tile_blocks
 from dforest.run.memory import Room
+from dforest.store.matrix import MatrixStore
 from dforest.store.tiles import numbers
 from dforest.tree import leaves
 
 BANDS = 6  # blocks across a matrix, at least, where it has as many tiles: work for several workers
 MOST_TREES = 16  # of a group: each tile is then read for so many; more would save little
-COPIES = 6  # of a group's sums on one worker, at worst: two merged into one, others that wait
-PARTS = 32  # tasks of a sweep over a matrix, about: fixed, so that any cluster may take it up
+COPIES = 7  # of a group's sums on one worker, at worst: 1 + log2(PARTS) that wait, one being made
+LOOKING = 32  # trees that are compared to tell how far the pool decides, at most
+PARTS = 32  # tasks of a sweep over a matrix, about, whatever the cluster
 
 
 class MatrixCost(NamedTuple):
@@ -78,9 +80,12 @@ def block_side(n_rows: int, tile: int) -> int:
     return tile * int(np.clip(-(-n_rows // tile) // BANDS, 1, most))
 
 
-def block_memory(side: int, tile: int) -> int:
-    """Bytes that a task holds beside sums: a block, and a tile as it is read and decoded."""
-    return 4 * side**2 + 3 * 4 * tile**2
+def block_memory(side: int, tile: int, symmetric: str = "upper") -> int:
+    """Bytes that a task holds beside sums: a block, and a tile as it is read and decoded.
+
+    A tile of a store that need not be symmetric is compared with its mirror image, in float64.
+    """
+    return 4 * side**2 + (36 if symmetric == "none" else 12) * tile**2
 
 
 def sum_bytes(n_cells: int, has_unknown: bool) -> int:
@@ -120,22 +125,26 @@ class StoredCost(NamedTuple):
     model: int  # bytes of the tables
 
 
-def stored_cost(n: int, tile: int, has_unknown: bool, forest, room: Room) -> StoredCost:
-    """Tasks, bytes and memory of a fit, by the parameters of a `DistanceForest`."""
+def stored_cost(store: MatrixStore, forest, pool: int, room: Room) -> StoredCost:
+    """Tasks, bytes and memory of a fit, by the parameters of a `DistanceForest` or a recipe."""
+    n, n_trees = store.n_rows, forest.n_estimators
     costs = forest.min_samples_leaf, forest.max_split_rows, forest.table_budget
-    n_trees, pool = forest.n_estimators, forest.pool_size
-    pool = largest_pool(n, room, *costs, n_trees) if pool is None else min(pool, n)
-    own = matrix_cost(pool, *costs, n_trees)
+    own, n_groups = matrix_cost(pool, *costs, n_trees), len(groups_of(0, n_trees))
+    looking = 0 if pool == n else 3 * len(groups_of(0, min(n_trees, LOOKING)))
+    tasks = len(tile_blocks(list(numbers(store.shape, store.tile, "upper"))))
+    tasks += 2 * n_groups + looking
     growing = -(-own.of(room.tasks) // room.tasks)
-    n_groups = -(-n_trees // -(-n_trees // GROUPS))
-    tasks = len(tile_blocks(list(numbers((n, n), tile, "upper")))) + 2 * n_groups
-    scratch = 4 * pool**2
+    found = StoredCost(pool, tasks, 1, 8 * pool**2, growing, own.model)
     if forest.leaf_rows == "in_bag" or pool == n:
-        return StoredCost(pool, tasks, 1, scratch, growing, own.model)
-    side = block_side(n, tile)
+        return found
+    side = block_side(n, store.tile)
     cells = np.full(n_trees, most_cells(pool, costs[0], costs[2], n_trees))
-    block = block_memory(side, tile)
-    groups = groups_within(cells, has_unknown, room.per_task - block)
-    sums = COPIES * sum_bytes(int(cells[0]), has_unknown) * max(map(len, groups))
-    tasks += n_groups + len(groups) * n_parts(n, side, len(groups))
-    return StoredCost(pool, tasks, 1 + len(groups), scratch, max(growing, block + sums), own.model)
+    votes = 16 * n * n_trees // room.tasks  # of all rows in all trees, and the leaves they reach
+    block = block_memory(side, store.tile, store.symmetric)
+    groups = groups_within(cells, store.has_unknown, room.per_task - block)
+    sums = COPIES * sum_bytes(int(cells[0]), store.has_unknown) * max(map(len, groups))
+    return found._replace(
+        tasks=tasks + n_groups + len(groups) * n_parts(n, side, len(groups)),
+        passes=1 + len(groups),
+        memory=max(growing, block + sums + votes),
+    )

@@ -15,7 +15,14 @@ import numpy as np
 from dforest.errors import DataError, SpecError
 from dforest.methods.answers import pairwise
 from dforest.methods.asked import Asked
-from dforest.methods.costs import COPIES, block_memory, groups_within, sum_bytes
+from dforest.methods.costs import (
+    COPIES,
+    LOOKING,
+    block_memory,
+    groups_within,
+    stored_cost,
+    sum_bytes,
+)
 from dforest.methods.forest import (
     BLOCK_ROWS,
     groups_of,
@@ -40,7 +47,6 @@ from dforest.tree import leaves
 from dforest.tree.binning import make_table
 
 LOOKED_AT = 500  # rows whose pairs tell how far predictions move with the pool
-LOOKING = 32  # trees that are compared, at most
 
 
 def fit(recipe: Recipe, X, given: Given, runner: Here | Cluster, old=None) -> Forest:
@@ -54,10 +60,23 @@ def fit(recipe: Recipe, X, given: Given, runner: Here | Cluster, old=None) -> Fo
     old : Forest, optional
         A forest of the same recipe with fewer trees, whose trees are kept.
     """
+    if given.is_stored:
+        _check_memory(recipe, given, runner)
     forest = _grow_and_look(recipe, X, given, runner, old)  # the pool is let go of at its end
     if forest.tables:
         return forest
     return _tabulate_any(forest, X, given, recipe.leaf_rows, runner, "tabulate-leaves")
+
+
+def _check_memory(recipe: Recipe, given: Given, runner) -> None:
+    """Refuse a fit that no task can hold, before anything is read."""
+    room, pool = room_of(runner), recipe.pool_size or given.n_rows
+    needed = stored_cost(store_of(given), recipe, pool, room).memory
+    if needed > room.per_task:
+        raise SpecError(
+            f"pool_size: a task on a pool of {pool:,} rows would take {needed:,} bytes, but may "
+            f"take {room.per_task:,}; lower pool_size or table_budget, or give more memory"
+        )
 
 
 def _grow_and_look(recipe: Recipe, X, given: Given, runner, old) -> Forest:
@@ -128,12 +147,12 @@ def _tabulate_stored(forest: Forest, X, given: Given, leaf_rows: str, runner, na
     """Route all rows, then add up the matrix tile by tile."""
     recipe, groups = forest.recipe, groups_of(0, len(forest.trees))
     material = Material(X, given, trees=forest.trees)
-    routed = list(over_trees("route-rows", functools.partial(_route), groups, material, runner))
-    leaf = np.concatenate([part["leaves"] for part in routed], axis=1)
+    routing = over_trees("route-rows", functools.partial(_route), groups, material, runner)
+    leaf = np.concatenate([part["leaves"] for part in routing], axis=1)
     pool, limit = draw_pool(recipe, forest.n_rows), max_cells(recipe.table_budget, len(leaf.T))
     votes, cells = [], []
     for t, tree in enumerate(forest.trees):
-        rows, weights = voters(recipe, t, pool, len(X), leaf_rows)
+        rows, weights = voters(recipe, t, pool, len(leaf), leaf_rows)
         votes.append(Voters(rows, leaf[rows, t], weights))
         cells.append(leaves.cells_within(tree, limit))
     sweep = sweep_of(given, votes, cells, recipe.self_pairs)
@@ -157,7 +176,8 @@ def _route(group: range, *, source: Held | Mapped) -> Part:
 
 def _budget(sweep: Sweep, runner) -> int:
     """Bytes that the sums of a group of trees may take, with all their copies."""
-    room, block = room_of(runner), block_memory(sweep.side, store_of(sweep.given).tile)
+    room, store = room_of(runner), store_of(sweep.given)
+    block = block_memory(sweep.side, store.tile, store.symmetric)
     most = COPIES * sum_bytes(int(sweep.n_cells.max()), sweep.given.facts["has_unknown"])
     if block + most > room.per_task:
         raise SpecError(

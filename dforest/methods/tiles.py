@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dforest.errors import DataError, SpecError
+from dforest.errors import DataError
 from dforest.methods.asked import Asked, answer
 from dforest.methods.material import Held, Mapped, digest_of, within_reach
-from dforest.run.client import preflight
+from dforest.run.client import preflight, versions
 from dforest.run.cluster import Cluster
 from dforest.run.here import Here
 from dforest.run.passes import Part, Pass
@@ -43,12 +43,13 @@ def write_matrix(
     name : str
         Of the pass.
     fingerprint : str
-        Of all that decides the values: when a writer of the same work was stopped, the tiles that
-        it finished are kept.
+        Of all that decides the values, but for versions, which are added: when a writer of the same
+        work was stopped, the tiles that it finished are kept.
     symmetric, ids, tile
         As `dforest.store.matrix.MatrixWriter` takes them.
     """
-    writer = MatrixWriter(path, shape, tile, symmetric, ids=ids, resume=fingerprint)
+    work = f"{fingerprint} {versions()}"
+    writer = MatrixWriter(path, shape, tile, symmetric, ids=ids, resume=work)
     try:
         if isinstance(runner, Cluster):
             preflight(runner.client, writer.folder.parent)
@@ -58,7 +59,7 @@ def write_matrix(
         for _ in runner.run(job):
             pass
         writer.publish()
-    except (DataError, SpecError):  # doing it again would end in the same way
+    except DataError:  # doing it again would end in the same way
         writer.close()
         raise
     finally:

@@ -169,7 +169,8 @@ class MatrixWriter:
         self.tile, self.symmetric = int(tile), symmetric
         tiles.check_layout(path, self.shape, self.tile, symmetric)
         layout = {"shape": self.shape, "tile": self.tile, "symmetric": symmetric}
-        mark = None if resume is None else json.dumps([resume, layout])
+        names = None if ids is None else np.asarray(ids).astype(str).tolist()
+        mark = None if resume is None else json.dumps([resume, layout, names])
         self._staging: Staging | None = Staging(path, "matrix", resume=mark)
         self.folder, self._receipts = self._staging.folder, self._staging.notes
         try:

@@ -31,10 +31,11 @@ def scratch_home() -> str:
 def scratch_folder() -> Iterator[pathlib.Path]:
     """Make an empty folder under the `scratch_home`, and remove it at the end.
 
-    Folders of processes of this machine that were killed are removed, too.
+    Folders of our own processes on this machine that were killed are removed, too, unless the
+    machine was started again since: those have to be removed by hand.
     """
     home = pathlib.Path(scratch_home())
-    mark = f"dforest-{_machine()}-"
+    mark = f"dforest-{_machine()}-{os.getuid()}-"  # nobody else's: we could not even lock those
     with writing(home):
         home.mkdir(parents=True, exist_ok=True)
         _remove_dead(home, mark)

@@ -92,7 +92,6 @@ def _work(size: Size, folder: str, runner, client) -> list[Row]:
     room = room_of(runner)
     options = {"n_estimators": size.trees, "leaf_rows": "all", "pool_size": size.pool}
     forest = df.DistanceForest(**options, n_jobs=1, random_state=0)
-    plan = stored_cost(n, size.tile, False, forest, room)
     rows: list[Row] = []
     with _passes(rows, client, {"rows": n, "where": where}):
         df.pairwise_distances(X[:, :4], out=z, tile=size.tile, n_jobs=1, client=client)
@@ -101,8 +100,10 @@ def _work(size: Size, folder: str, runner, client) -> list[Row]:
         df.pairwise_distances(
             X, distance=forest, out=learned, tile=size.tile, n_jobs=1, client=client
         )
+    pool = forest._forest.recipe.pool_size or n
+    planned = stored_cost(MatrixStore(z), forest, pool, room).memory
     for row in rows:
-        _compare(row, rate, size, plan.memory, forest._forest.recipe.pool_size)
+        _compare(row, rate, size, planned, pool)
     return rows
 
 
@@ -114,7 +115,7 @@ def _reading(store: MatrixStore) -> float:
     return n_bytes / (time.perf_counter() - start)
 
 
-def _compare(row: Row, rate: float, size: Size, planned: int, pool: int | None) -> None:
+def _compare(row: Row, rate: float, size: Size, planned: int, pool: int) -> None:
     seconds, n_bytes, name = row["s"], row["MB"] * 1e6, row["pass"]
     entries = size.n * (size.n + 1) / 2
     if name in READING or name in WRITING:
@@ -124,7 +125,7 @@ def _compare(row: Row, rate: float, size: Size, planned: int, pool: int | None) 
         row["ns"] = seconds / entries / size.trees * 1e9
         row["trees"] = size.trees
     if name == "grow-trees":
-        row["trees"], row["pool"] = size.trees, pool or size.n
+        row["trees"], row["pool"] = size.trees, pool
     if name in READING or name == "grow-trees":
         row["planned MB"] = planned / 1e6
 

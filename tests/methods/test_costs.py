@@ -5,11 +5,12 @@ import pytest
 from benchmarks.harness import in_fresh_process
 
 import dforest as df
-from dforest.estimators import forests
+from dforest.estimators import forests, inputs
 from dforest.methods import costs, fitting
 from dforest.methods.tiles import write_matrix
 from dforest.run.here import Here
 from dforest.run.memory import Room
+from dforest.store.matrix import MatrixStore
 
 N, TILE = 6_000, 1_024
 SLACK = 32 << 20  # bytes: what malloc keeps of freed memory
@@ -37,9 +38,9 @@ def grown(path, room, options):
 
     In a process of its own, which is told that it has so much room.
     """
-    for module in (forests, fitting):
+    for module in (inputs, forests, fitting):
         module.room_of = lambda runner: room
-    forests.fits = lambda n_rows, room: False
+    inputs.fits = lambda n_rows, room: False
     options |= {"n_jobs": room.tasks}
     rng = np.random.default_rng(0)
     X = rng.random((N, 3))
@@ -59,8 +60,11 @@ def test_stored_cost__is_not_exceeded(tmp_path, leaf_rows, tasks):
     write_matrix(tmp_path / "z", (N, N), apart, Here(2), name="write", fingerprint="z", tile=TILE)
     room = Room(96 << 20, tasks)
     options = {"leaf_rows": leaf_rows, "max_split_rows": 500, "table_budget": 64 << 20}
-    cost = costs.stored_cost(N, TILE, False, forest_of(**options), room)
+    forest = forest_of(**options)
+    own = forest.min_samples_leaf, 500, forest.table_budget, forest.n_estimators
+    pool = costs.largest_pool(N, room, *own)
+    cost = costs.stored_cost(MatrixStore(tmp_path / "z"), forest, pool, room)
     assert cost.memory <= room.per_task
-    found, pool = in_fresh_process(grown, tmp_path / "z", room, options)[0]
-    assert pool == cost.pool < N
+    found, pool_size = in_fresh_process(grown, tmp_path / "z", room, options)[0]
+    assert pool_size == cost.pool < N
     assert found < tasks * cost.memory + cost.model + SLACK

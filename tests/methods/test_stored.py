@@ -6,11 +6,12 @@ import shutil
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from scipy import sparse
 from small_forests import bits, example, forest_of, points, slow_twin
 
 import dforest as df
 from dforest.errors import DataError, RunError, SpecError, StoreError
-from dforest.estimators import forests
+from dforest.estimators import forests, inputs
 from dforest.methods import costs, fitting, stored
 from dforest.methods.costs import largest_pool, matrix_cost
 from dforest.run.client import check_visible
@@ -33,7 +34,7 @@ def store(path, z, tile=8, symmetric="upper", ids=None):
 @pytest.fixture
 def never_held(monkeypatch):
     """No store is read whole, as if none fitted into memory."""
-    monkeypatch.setattr(forests, "fits", lambda n_rows, room: False)
+    monkeypatch.setattr(inputs, "fits", lambda n_rows, room: False)
 
 
 @pytest.fixture(scope="module", params=["z", "unknown"])
@@ -210,9 +211,28 @@ def test_fit__refuses_a_store_of_other_rows(tmp_path, never_held):
 
 def test_fit__refuses_tables_that_no_task_can_hold(data, tmp_path, never_held, monkeypatch):
     X, z = data
+    forest, kept = forest_of("half_squared").fit(X, X), store(tmp_path / "z", z)
     monkeypatch.setattr(fitting, "room_of", lambda runner: Room(1_000, 1))
     with pytest.raises(SpecError, match="bytes, .* lower table_budget"):
-        forest_of(pool_size=20, leaf_rows="all").fit(X, store(tmp_path / "z", z))
+        forest.refit_leaves(X, kept)
+    with pytest.raises(SpecError, match="pool of 20 rows would take .* lower pool_size"):
+        forest_of(pool_size=20, leaf_rows="all").fit(X, kept)
+
+
+@pytest.mark.parametrize("changed", [{"n_estimators": 0}, {"max_split_rows": "x"}])
+def test_fit__checks_what_sizes_the_pool(data, tmp_path, never_held, changed):
+    X, z = data
+    with pytest.raises(SpecError, match=next(iter(changed))):
+        forest_of(**changed).fit(X, store(tmp_path / "z", z))
+
+
+@pytest.mark.parametrize("leaf_rows", ["out_of_bag", "all"])
+def test_fit__takes_sparse_rows_with_a_store(data, tmp_path, never_held, leaf_rows):
+    X, z = data
+    options = {"pool_size": 20, "leaf_rows": leaf_rows}
+    X = X * (points(N, seed=8) > 0)
+    found = forest_of(**options).fit(sparse.csr_array(X), store(tmp_path / "z", z))
+    assert bits(found) == bits(forest_of(**options).fit(X, z))
 
 
 def test_fit__refuses_workers_that_do_not_see_the_store(data, tmp_path, monkeypatch):
