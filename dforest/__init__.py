@@ -1,8 +1,14 @@
 """Learn distances with decision forests, out of core, on Dask."""
 
 from dforest.arrays import Graph, Pairs
+from dforest.estimators.classifiers import (
+    ForestClassifier,
+    KernelForestClassifier,
+    UncertaintyForestClassifier,
+)
 from dforest.estimators.forests import DistanceForest
 from dforest.estimators.pairwise import pairwise_distances
+from dforest.estimators.regressors import ForestRegressor, KernelForestRegressor
 from dforest.estimators.saving import load
 from dforest.estimators.validation import cross_validate, permutation_importance
 from dforest.store.matrix import MatrixStore
@@ -11,9 +17,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DistanceForest",
+    "ForestClassifier",
+    "ForestRegressor",
     "Graph",
+    "KernelForestClassifier",
+    "KernelForestRegressor",
     "MatrixStore",
     "Pairs",
+    "UncertaintyForestClassifier",
     "cross_validate",
     "load",
     "pairwise_distances",

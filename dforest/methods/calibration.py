@@ -121,7 +121,8 @@ def _apply_sigmoid(arrays: Arrays, votes) -> np.ndarray:
 
 
 def _logistic(z) -> np.ndarray:
-    return np.exp(-np.logaddexp(0.0, -z))
+    with np.errstate(invalid="ignore"):  # NaN stays NaN
+        return np.exp(-np.logaddexp(0.0, -z))
 
 
 def _fit_isotonic(votes, y) -> Arrays:

@@ -34,7 +34,9 @@ def connection(forest: Forest, ones, others) -> sparse.csr_array:
         So many pairs share leaves that they may take more than half of the memory.
     """
     _refuse_large(forest, ones, others)
-    return one_hot(forest, ones) @ one_hot(forest, others).T / len(forest.trees)
+    shared = one_hot(forest, ones) @ one_hot(forest, others).T
+    shared.data /= len(forest.trees)
+    return shared
 
 
 def forest_weights(forest: Forest, given: Given, leaves) -> sparse.csr_array:
