@@ -7,6 +7,7 @@ from dforest.estimators.classifiers import (
     UncertaintyForestClassifier,
 )
 from dforest.estimators.forests import DistanceForest
+from dforest.estimators.kernels import KernelRegressor, kerf_centred, kerf_uniform
 from dforest.estimators.pairwise import pairwise_distances
 from dforest.estimators.regressors import ForestRegressor, KernelForestRegressor
 from dforest.estimators.saving import load
@@ -22,10 +23,13 @@ __all__ = [
     "Graph",
     "KernelForestClassifier",
     "KernelForestRegressor",
+    "KernelRegressor",
     "MatrixStore",
     "Pairs",
     "UncertaintyForestClassifier",
     "cross_validate",
+    "kerf_centred",
+    "kerf_uniform",
     "load",
     "pairwise_distances",
     "permutation_importance",

@@ -12,6 +12,7 @@ BENCHMARKS = (
     "missing",
     "growth",
     "capped",
+    "kerf",
     "network",
     "out_of_core",
 )

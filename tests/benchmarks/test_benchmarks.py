@@ -176,6 +176,10 @@ def capped_holds(small, large):
         assert row["ratio MAE capped/exhaustive"] == pytest.approx(1.0, abs=0.2)
 
 
+def kerf_holds(row):
+    assert max(row["centred differs"], row["shifted differs"]) < 1e-13
+
+
 def network_holds(row):
     assert row["distance of links"] < row["of other pairs"]
     assert 0.1 < row["peak GB"] < 1.5
