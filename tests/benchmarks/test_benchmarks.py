@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import benchmarks
-from benchmarks import capped, gathered, growth, missing, network, perception, synthetic
+from benchmarks import (
+    capped,
+    gathered,
+    growth,
+    missing,
+    network,
+    out_of_core,
+    perception,
+    synthetic,
+)
 from benchmarks.data import made_up_ratings
 from benchmarks.harness import in_fresh_process, in_turn, ratio, table, worked
 
@@ -178,6 +187,13 @@ def capped_holds(small, large):
 
 def kerf_holds(row):
     assert max(row["centred differs"], row["shifted differs"]) < 1e-13
+
+
+def out_of_core_holds(*rows):
+    passes = [row["pass"] for row in rows]
+    assert passes == 3 * list(out_of_core.SHOWN) + ["tasks of 0.05 s", "tasks of 0 s"]
+    assert all(row["MB"] > 0.1 for row in rows[:5] if row["pass"] in out_of_core.READING)
+    assert all(row["ratio one worker"] > 0 for row in rows[10:15])
 
 
 def network_holds(row):

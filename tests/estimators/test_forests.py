@@ -379,6 +379,7 @@ def test_pairwise__streams_tiles_to_a_store(tmp_path):
 def test_top_level__names_what_users_need():
     assert set(dforest.__all__) == {
         "DistanceForest", "ForestClassifier", "ForestRegressor", "Graph", "KernelForestClassifier",
-        "KernelForestRegressor", "MatrixStore", "Pairs", "UncertaintyForestClassifier",
-        "cross_validate", "load", "pairwise_distances", "permutation_importance",
+        "KernelForestRegressor", "KernelRegressor", "MatrixStore", "Pairs",
+        "UncertaintyForestClassifier", "cross_validate", "kerf_centred", "kerf_uniform", "load",
+        "pairwise_distances", "permutation_importance",
     }  # fmt: skip

@@ -197,8 +197,11 @@ def take_up(half_done, folder, spoil):
 
 def test_resuming__does_only_what_is_missing(half_done, tmp_path):
     shutil.copytree(half_done, tmp_path / "run")
-    with MatrixWriter(tmp_path / "run/z", 5, 2, "full", resume="seed 2") as writer:
+    names = [f"row {k}" for k in range(5)]
+    with MatrixWriter(tmp_path / "run/z", 5, 2, "full", ids=names, resume="seed 2") as writer:
         assert writer.missing() == [(1, 2), (2, 2)]
+    with MatrixWriter(tmp_path / "run/z", 5, 2, "full", resume="seed 2") as writer:
+        assert len(writer.missing()) == 6  # a matrix of rows with other names, or none
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
