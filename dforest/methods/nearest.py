@@ -15,6 +15,7 @@ from dforest.run.cluster import Cluster
 from dforest.run.here import Here
 from dforest.run.passes import Part, Pass
 
+WIDE = 4  # times the columns of other blocks: a thread holds one, and what leaves tell lasts longer
 NOBODY = np.iinfo(np.int64).max  # number of a place that is free yet
 
 
@@ -76,7 +77,7 @@ def _nearest_of(rows: slice, *, source: Held[Search] | Mapped[Search], k: int) -
     n = rows.stop - rows.start
     own = np.full(n, -1, np.int64) if search.own is None else np.array(search.own[rows])
     best, index = np.full((n, k), np.inf), np.full((n, k), NOBODY)
-    for columns in column_blocks(search.asked.shape[1], n):
+    for columns in column_blocks(search.asked.shape[1], -(-n // WIDE)):
         keep_nearest(answer(search.asked, rows, columns).mean, columns.start, own, best, index)
     order = np.lexsort((index, best))
     best, index = (np.take_along_axis(kept, order, axis=1) for kept in (best, index))

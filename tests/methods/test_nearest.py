@@ -12,7 +12,7 @@ from dforest import Pairs
 from dforest.errors import DataError
 from dforest.methods import asked
 from dforest.methods.asked import block_bytes
-from dforest.methods.nearest import NOBODY, keep_nearest
+from dforest.methods.nearest import NOBODY, WIDE, keep_nearest
 
 
 def test_nearest__are_the_first_of_a_stable_sort(monkeypatch):
@@ -97,8 +97,9 @@ def peaks(n):
 def test_nearest__of_many_rows_take_the_memory_of_blocks():
     n = 10_000
     (block, whole, n_leaves), _ = in_fresh_process(peaks, n)
-    room = block_bytes(asked.ROWS, asked.PAIRS // asked.ROWS, 4, n_leaves)
+    room = block_bytes(asked.ROWS, asked.ROWS, 4, n_leaves)
     assert block < room + (4 << 20)
     kept = 2 * 5 * 16 * n + 4 * 4 * n  # answers, as parts and together; leaves in another order
-    assert whole < 2 * room + kept + (16 << 20)
-    assert whole < 8 * n * n / 8
+    wide = block_bytes(asked.ROWS, WIDE * asked.PAIRS // asked.ROWS, 4, n_leaves)
+    assert whole < 2 * wide + kept + (16 << 20)
+    assert whole < 8 * n * n / 4
