@@ -14,5 +14,6 @@ BENCHMARKS = (
     "capped",
     "kerf",
     "network",
+    "answers",
     "out_of_core",
 )

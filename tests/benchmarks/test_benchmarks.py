@@ -9,6 +9,7 @@ import pytest
 
 import benchmarks
 from benchmarks import (
+    answers,
     capped,
     gathered,
     growth,
@@ -199,6 +200,11 @@ def out_of_core_holds(*rows):
 def network_holds(row):
     assert row["distance of links"] < row["of other pairs"]
     assert 0.1 < row["peak GB"] < 1.5
+
+
+def answers_holds(*rows):
+    assert [row["z"] for row in rows] == list(answers.NOTIONS)
+    assert all(row["ratio gathered"] > 0 for row in rows)
 
 
 @pytest.mark.slow
