@@ -16,7 +16,7 @@ from dforest.tree import leaves
 
 BANDS = 6  # blocks across a matrix, at least, where it has as many tiles: work for several workers
 MOST_TREES = 16  # of a group: each tile is then read for so many; more would save little
-COPIES = 7  # of a group's sums on one worker, at worst: 1 + log2(PARTS) that wait, one being made
+COPIES = 9  # of a group's sums on one worker: 1 + log2(PARTS) that wait, one made, two that travel
 LOOKING = 32  # trees that are compared to tell how far the pool decides, at most
 PARTS = 32  # tasks of a sweep over a matrix, about, whatever the cluster
 

@@ -210,11 +210,13 @@ def test_cluster__sends_a_window_of_tasks_and_withdraws_it(client, tmp_path):
 
 def test_cluster__an_interrupt_withdraws_every_task(client):
     step = functools.partial(run_steps.slow_noise, seconds=0.3)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         list(Cluster(client).run(job(step, grid=[list(range(99))])))
     timer.join()
+    signal.signal(signal.SIGINT, before)
     await_no_tasks(client)
 
 
