@@ -59,7 +59,7 @@ def grown(path, room, options):
 def test_stored_cost__is_not_exceeded(tmp_path, leaf_rows, tasks):
     write_matrix(tmp_path / "z", (N, N), apart, Here(2), name="write", fingerprint="z", tile=TILE)
     room = Room(96 << 20, tasks)
-    options = {"leaf_rows": leaf_rows, "max_split_rows": 500, "table_budget": 64 << 20}
+    options = {"leaf_rows": leaf_rows, "max_split_rows": 500, "table_budget": 32 << 20}
     forest = forest_of(**options)
     own = forest.min_samples_leaf, 500, forest.table_budget, forest.n_estimators
     pool = costs.largest_pool(N, room, *own)

@@ -141,7 +141,7 @@ def test_cluster__what_failed_is_not_tried_again(client, tmp_path):
     with pytest.raises(errors.StoreError, match="is damaged"):
         list(Cluster(client).run(job(step, grid=[[0, 1]])))
     time.sleep(0.3)
-    assert set(run_steps.calls(tmp_path)) >= {0}
+    assert run_steps.calls(tmp_path)
     assert len(run_steps.calls(tmp_path)) == len(set(run_steps.calls(tmp_path)))
 
 
